@@ -1,0 +1,136 @@
+//! A protocol: which requests, in which order, with which seeds, caps and judgements. Data only;
+//! it knows no server, no clock and no report.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A protocol file, `spec/protocols/*.json`. Unknown fields are refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Protocol {
+    /// Name in reports; with `profile` and `corpus_sha256` the key of comparability.
+    pub id: String,
+    /// What kind of model it is for.
+    pub profile: String,
+    /// Short name for `--suite`.
+    pub suite: String,
+    /// Null when the payloads are at hand; else why this protocol can only be reviewed.
+    pub not_replayable: Option<String>,
+    /// Revision of the model card the sampling follows; null when none is pinned.
+    pub model_card_revision: Option<String>,
+    /// SHA-256 of the corpus manifest.
+    pub corpus_sha256: String,
+    /// SHA-256 of the one chat template allowed; null when the template is the model's own.
+    pub template_sha256: Option<String>,
+    /// The report's `configuration.sampling`, all of it sent with every request.
+    pub sampling: Sampling,
+    /// The report's `configuration.chat_template_kwargs`.
+    pub chat_template_kwargs: Map<String, Value>,
+    /// Most tokens by which an input may differ from its nominal length.
+    pub length_tolerance_tokens: u64,
+    /// Stages in the order of execution.
+    pub phases: Vec<Phase>,
+    /// Input tokens by request id, when one tokenizer is pinned.
+    pub frozen_input_tokens: Option<Map<String, Value>>,
+}
+
+/// Sampling parameters in the order of a report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // OpenAI's and the field's own names
+pub struct Sampling {
+    pub temperature: f64,
+    pub top_p: f64,
+    pub top_k: u32,
+    pub min_p: f64,
+    pub presence_penalty: f64,
+    pub repetition_penalty: f64,
+    pub reasoning_effort: Option<String>,
+}
+
+/// A stage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// Which.
+    pub phase: PhaseName,
+    /// Run only when asked for.
+    pub optional: bool,
+    /// Requests at a time.
+    pub concurrency: u32,
+    /// How often each case is sent, each time with a payload of its own.
+    pub repetitions: u32,
+    /// What the outer loop is.
+    pub order: Order,
+    /// Where a request's seed comes from.
+    pub seed: Seed,
+    /// The cap sent as `max_tokens`.
+    pub max_output_tokens: u64,
+    /// The cases in order.
+    pub cases: Vec<Case>,
+}
+
+/// The four stages a report counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum PhaseName {
+    Warmup,
+    Performance,
+    Sanity,
+    Concurrency,
+}
+
+/// Which loop is the outer one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum Order {
+    RepetitionOuter,
+    CaseOuter,
+}
+
+/// A request's seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Seed {
+    /// The repetition's number, from 1.
+    Repetition,
+}
+
+/// A case of a stage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// As in `prompt-4k` or `I1`.
+    pub id: String,
+    /// The length the payload was made for.
+    pub nominal_input_tokens: Option<u64>,
+    /// Sanity only: `instruction`, `retrieval`, `tool_call`.
+    pub category: Option<String>,
+    /// Sanity only: how the answer is judged.
+    pub evaluator: Option<Evaluator>,
+}
+
+/// How an answer is judged, and the truth it is judged by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
+pub enum Evaluator {
+    /// The trimmed answer equals this text.
+    ExactText {
+        /// The text; null where a protocol's truth is not public.
+        expected: Option<String>,
+    },
+    /// The whole answer is one JSON value equal to this one.
+    JsonValue {
+        /// The value; null where a protocol's truth is not public.
+        expected: Option<Value>,
+    },
+    /// One call of this function with these arguments.
+    ToolCall {
+        /// Function name; null where a protocol's truth is not public.
+        name: Option<String>,
+        /// Argument name to its accepted values.
+        arguments: Map<String, Value>,
+    },
+}
