@@ -1,0 +1,44 @@
+# The two commands of the README are `make bench` and `make conformance`; everything else serves
+# development. All of them find or install a cargo first: see tools/cargo.sh.
+
+MSRV := 1.89
+BIN := $(shell tools/cargo.sh $(MSRV))
+ifeq ($(BIN),)
+$(error no usable cargo: see the line above)
+endif
+export PATH := $(BIN):$(PATH)
+ifneq ($(findstring /.rust/,$(BIN)),)
+export CARGO_HOME := $(CURDIR)/.rust/cargo
+export RUSTUP_HOME := $(CURDIR)/.rust/rustup
+endif
+export MSRV
+
+OUT ?= bench-out
+CARGO := cargo --locked
+
+.PHONY: bench conformance check deep models binaries
+.DEFAULT_GOAL := check
+
+# Measures the bundled model and reviews the report. OUT=DIR says where; it must not exist yet.
+bench: binaries
+	rm -rf bench-out
+	target/release/strata-bench run --profile spec/profiles/embedded.json --suite embedded-v1 \
+	    --track custom --track-notes 'bundled model, make bench' --quantization F16 --out $(OUT)
+	target/release/strata-bench check $(OUT)
+
+binaries:
+	$(CARGO) build --release --bins
+
+# Everything that must hold, as CI runs it. Prints `N passed, N failed, N skipped` last.
+conformance:
+	tools/conformance.sh
+
+# The fast part, for every commit.
+check:
+	cargo fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) test --workspace --quiet
+
+# Real models that are too large for the repository, with their digests checked.
+models:
+	python3 tools/models.py .models
