@@ -4,4 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod corpus;
+pub mod evaluate;
+pub mod plan;
 pub mod protocol;
