@@ -6,5 +6,6 @@
 
 pub mod corpus;
 pub mod evaluate;
+pub mod json;
 pub mod plan;
 pub mod protocol;
