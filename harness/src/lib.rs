@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod corpus;
+pub mod digest;
 pub mod evaluate;
 pub mod json;
 pub mod plan;
