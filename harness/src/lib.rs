@@ -4,4 +4,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod corpus;
+pub mod digest;
+pub mod evaluate;
+pub mod json;
+pub mod plan;
 pub mod protocol;

@@ -1,10 +1,14 @@
 //! A protocol: which requests, in which order, with which seeds, caps and judgements. Data only;
 //! it knows no server, no clock and no report.
 
+mod checks;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::fmt;
 
-/// A protocol file, `spec/protocols/*.json`. Unknown fields are refused.
+/// A protocol file, `spec/protocols/*.json`. Unknown fields are refused, and what
+/// [`Protocol::parse`] returns can be planned: ids are unique, caps and counts are bounded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Protocol {
@@ -26,13 +30,52 @@ pub struct Protocol {
     pub sampling: Sampling,
     /// The report's `configuration.chat_template_kwargs`.
     pub chat_template_kwargs: Map<String, Value>,
+    /// The categories of the sanity stage in the order of a report.
+    pub categories: Vec<String>,
+    /// What the evaluation of a passed sanity case says.
+    pub passed_reasons: PassedReasons,
     /// Most tokens by which an input may differ from its nominal length.
     pub length_tolerance_tokens: u64,
     /// Stages in the order of execution.
     pub phases: Vec<Phase>,
-    /// Input tokens by request id, when one tokenizer is pinned.
+    /// Input tokens by request id, when one tokenizer is pinned: positive whole numbers.
     pub frozen_input_tokens: Option<Map<String, Value>>,
 }
+
+impl Protocol {
+    /// Reads a protocol. `place` is what errors call it: a path, or the name of a suite.
+    pub fn parse(text: &str, place: &str) -> Result<Protocol, LoadError> {
+        let protocol: Protocol = serde_json::from_str(text).map_err(|error| LoadError {
+            place: place.to_string(),
+            problem: format!("not a protocol: {error}"),
+        })?;
+        checks::check(&protocol)
+            .map_err(|problem| LoadError { place: place.to_string(), problem })?;
+        Ok(protocol)
+    }
+
+    /// The stage of this name, if the protocol has it.
+    pub fn phase(&self, name: PhaseName) -> Option<&Phase> {
+        self.phases.iter().find(|phase| phase.phase == name)
+    }
+}
+
+/// Why a protocol or its corpus cannot be used: where, what was found, what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadError {
+    /// A path, or the name of a suite.
+    pub place: String,
+    /// Field, values and remedy in one sentence.
+    pub problem: String,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.problem)
+    }
+}
+
+impl std::error::Error for LoadError {}
 
 /// Sampling parameters in the order of a report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,6 +91,16 @@ pub struct Sampling {
     pub reasoning_effort: Option<String>,
 }
 
+/// The reason of a passed evaluation, by kind of evaluator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // the evaluators' names
+pub struct PassedReasons {
+    pub exact_text: String,
+    pub json_value: String,
+    pub tool_call: String,
+}
+
 /// A stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,7 +109,8 @@ pub struct Phase {
     pub phase: PhaseName,
     /// Run only when asked for.
     pub optional: bool,
-    /// Requests at a time.
+    /// Requests at a time. In the concurrency stage a round is one repetition: all its cases at
+    /// once, so that their number is this one.
     pub concurrency: u32,
     /// How often each case is sent, each time with a payload of its own.
     pub repetitions: u32,
@@ -70,7 +124,7 @@ pub struct Phase {
     pub cases: Vec<Case>,
 }
 
-/// The four stages a report counts.
+/// The four stages a report counts, in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
@@ -79,6 +133,22 @@ pub enum PhaseName {
     Performance,
     Sanity,
     Concurrency,
+}
+
+impl PhaseName {
+    /// All of them in the order of a report.
+    pub const ALL: [PhaseName; 4] =
+        [PhaseName::Warmup, PhaseName::Performance, PhaseName::Sanity, PhaseName::Concurrency];
+
+    /// As files spell it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            PhaseName::Warmup => "warmup",
+            PhaseName::Performance => "performance",
+            PhaseName::Sanity => "sanity",
+            PhaseName::Concurrency => "concurrency",
+        }
+    }
 }
 
 /// Which loop is the outer one.
@@ -106,7 +176,10 @@ pub struct Case {
     pub id: String,
     /// The length the payload was made for.
     pub nominal_input_tokens: Option<u64>,
-    /// Sanity only: `instruction`, `retrieval`, `tool_call`.
+    /// Texts that end the answer, sent as `stop`; none sends no `stop`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
+    /// Sanity only: one of the protocol's `categories`.
     pub category: Option<String>,
     /// Sanity only: how the answer is judged.
     pub evaluator: Option<Evaluator>,
