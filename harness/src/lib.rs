@@ -14,6 +14,7 @@ pub mod digest;
 pub mod engine_process;
 pub mod evaluate;
 pub mod fact;
+pub mod json;
 pub mod nonce;
 pub mod plan;
 pub mod probe;

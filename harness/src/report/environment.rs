@@ -140,6 +140,11 @@ pub(super) fn configuration(config: &Config, at: &mut Place) -> Configuration {
     let [kv_cache, expert_cache, offloading, prefill, mtp, calibration, experimental_options] =
         groups.map(&mut group);
     let template = config.provenance.iter().find(|artifact| artifact.path == TEMPLATE_PATH);
+    at.below("sampling").some(
+        "reasoning_effort",
+        config.protocol.sampling.reasoning_effort.as_ref(),
+        "the protocol asks for none",
+    );
     Configuration {
         track: at.some("track", config.declared.track.clone(), "not given: pass --track"),
         track_notes: at.some(

@@ -1,0 +1,170 @@
+//! The one reader of JSON that strangers wrote. It keeps key order, repeated keys and the text of
+//! numbers, which is what a rule about printed digits needs, and is total: any bytes give a value
+//! or an error with a place. It knows no report.
+
+mod number;
+mod parse;
+mod pointer;
+
+pub use number::Number;
+pub use parse::{Error, Problem, parse};
+pub use pointer::{compare, escape};
+
+use std::fmt;
+
+/// Longest document that is read, in bytes.
+pub const MAX_BYTES: usize = 32 << 20;
+/// Deepest nesting of arrays and objects that is read.
+pub const MAX_DEPTH: usize = 64;
+/// Most values in one document, which bounds memory whatever the bytes say.
+pub const MAX_NODES: usize = 1 << 20;
+
+/// A JSON value as it was written.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)] // JSON's own names
+pub enum Value {
+    Null,
+    Bool(bool),
+    Number(Number),
+    String(String),
+    Array(Vec<Value>),
+    /// Every pair in the order of the document, repeated keys included.
+    Object(Vec<(String, Value)>),
+}
+
+impl Value {
+    /// The value of `key` in an object. Of repeated keys the last counts, as in most readers.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.entries().iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// The value at a JSON pointer (RFC 6901); `""` is this value.
+    pub fn pointer(&self, pointer: &str) -> Option<&Value> {
+        pointer::steps(pointer)?.try_fold(self, |value, step| match value {
+            Value::Array(items) => items.get(pointer::index(&step)?),
+            _ => value.get(&step),
+        })
+    }
+
+    /// As [`Value::pointer`], to change what stands there.
+    pub fn pointer_mut(&mut self, pointer: &str) -> Option<&mut Value> {
+        pointer::steps(pointer)?.try_fold(self, |value, step| match value {
+            Value::Array(items) => items.get_mut(pointer::index(&step)?),
+            Value::Object(entries) => {
+                entries.iter_mut().rev().find(|(name, _)| *name == step).map(|(_, value)| value)
+            }
+            _ => None,
+        })
+    }
+
+    /// The items of an array; none for any other value.
+    pub fn items(&self) -> &[Value] {
+        if let Value::Array(items) = self { items } else { &[] }
+    }
+
+    /// The pairs of an object; none for any other value.
+    pub fn entries(&self) -> &[(String, Value)] {
+        if let Value::Object(entries) = self { entries } else { &[] }
+    }
+
+    /// The text of a string.
+    pub fn as_str(&self) -> Option<&str> {
+        if let Value::String(text) = self { Some(text) } else { None }
+    }
+
+    /// A number.
+    pub fn as_number(&self) -> Option<&Number> {
+        if let Value::Number(number) = self { Some(number) } else { None }
+    }
+
+    /// A truth value.
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Value::Bool(flag) = self { Some(*flag) } else { None }
+    }
+
+    /// Whether this is `null`.
+    pub fn is_null(&self) -> bool {
+        *self == Value::Null
+    }
+
+    /// What JSON calls this kind of value.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        }
+    }
+
+    /// Calls `visit` with the pointer of every value below and including this one, in the order of
+    /// the document.
+    pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&str, &'a Value)) {
+        self.walk_from(&mut String::new(), visit);
+    }
+
+    fn walk_from<'a>(&'a self, at: &mut String, visit: &mut impl FnMut(&str, &'a Value)) {
+        visit(at, self);
+        let here = at.len();
+        for (index, item) in self.items().iter().enumerate() {
+            at.push('/');
+            at.push_str(&index.to_string());
+            item.walk_from(at, visit);
+            at.truncate(here);
+        }
+        for (key, value) in self.entries() {
+            at.push('/');
+            at.push_str(&escape(key));
+            value.walk_from(at, visit);
+            at.truncate(here);
+        }
+    }
+}
+
+/// Compact JSON.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Value::Null => f.write_str("null"),
+            Value::Bool(flag) => write!(f, "{flag}"),
+            Value::Number(number) => f.write_str(number.text()),
+            Value::String(text) => write_string(f, text),
+            Value::Array(items) => {
+                f.write_str("[")?;
+                for (index, item) in items.iter().enumerate() {
+                    write!(f, "{}{item}", if index == 0 { "" } else { "," })?;
+                }
+                f.write_str("]")
+            }
+            Value::Object(entries) => {
+                f.write_str("{")?;
+                for (index, (key, value)) in entries.iter().enumerate() {
+                    f.write_str(if index == 0 { "" } else { "," })?;
+                    write_string(f, key)?;
+                    write!(f, ":{value}")?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+fn write_string(f: &mut fmt::Formatter, text: &str) -> fmt::Result {
+    f.write_str("\"")?;
+    for character in text.chars() {
+        match character {
+            '"' => f.write_str("\\\"")?,
+            '\\' => f.write_str("\\\\")?,
+            '\n' => f.write_str("\\n")?,
+            '\t' => f.write_str("\\t")?,
+            control if control < ' ' => write!(f, "\\u{:04x}", u32::from(control))?,
+            plain => write!(f, "{plain}")?,
+        }
+    }
+    f.write_str("\"")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! JSON pointers (RFC 6901): how they are written, read and put in order.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+/// A key as a pointer spells it: `~` and `/` are escaped.
+pub fn escape(key: &str) -> Cow<'_, str> {
+    if key.contains(['~', '/']) {
+        Cow::Owned(key.replace('~', "~0").replace('/', "~1"))
+    } else {
+        Cow::Borrowed(key)
+    }
+}
+
+/// The order of two pointers: step by step, indices as numbers, so that item 4 precedes item 10.
+pub fn compare(a: &str, b: &str) -> Ordering {
+    let key = |step: &str| (index(step).unwrap_or(usize::MAX), step.to_string());
+    a.split('/').map(key).cmp(b.split('/').map(key))
+}
+
+/// The unescaped steps of a pointer; `None` if it is neither empty nor begins with `/`.
+pub(super) fn steps(pointer: &str) -> Option<impl Iterator<Item = String>> {
+    if !pointer.is_empty() && !pointer.starts_with('/') {
+        return None;
+    }
+    Some(pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")))
+}
+
+/// A step as an array index: digits without a leading zero.
+pub(super) fn index(step: &str) -> Option<usize> {
+    let plain = step == "0" || step.starts_with(|first: char| ('1'..='9').contains(&first));
+    if plain { step.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::{Value, parse};
+
+    fn check(pointer: &str, found: Option<&str>) {
+        let document = parse(br#"{"a/b":[10,{"m~n":1}],"":{"":2},"01":3,"~1":4}"#).unwrap();
+        let value = document.pointer(pointer).map(Value::to_string);
+        assert_eq!(value.as_deref(), found, "{pointer}");
+        assert_eq!(document.clone().pointer_mut(pointer).is_some(), found.is_some(), "{pointer}");
+    }
+
+    #[test]
+    fn pointers_of_rfc_6901() {
+        check("/a~1b/0", Some("10"));
+        check("/a~1b/1/m~0n", Some("1"));
+        check("//", Some("2"));
+        check("/01", Some("3"));
+        check("/~01", Some("4"));
+        check("/a~1b/00", None);
+        check("/a~1b/2", None);
+        check("/a~1b/-", None);
+        check("/a~1b/0/0", None);
+        check("01", None);
+    }
+
+    #[test]
+    fn order_is_by_step_and_number() {
+        let mut pointers = ["/r/10/a", "/r/4", "/r/4/t/x", "/q", "", "/r", "/r/4/s"];
+        pointers.sort_by(|a, b| compare(a, b));
+        assert_eq!(pointers, ["", "/q", "/r", "/r/4", "/r/4/s", "/r/4/t/x", "/r/10/a"]);
+    }
+}
