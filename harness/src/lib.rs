@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod corpus;
 pub mod evaluate;
 pub mod json;
