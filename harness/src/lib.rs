@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod bundle;
+pub mod check;
 pub mod client;
 pub mod command;
 pub mod config;
