@@ -1,5 +1,6 @@
 //! A vocabulary: text to tokens and back. Built from GGUF metadata alone.
 
+mod pretokenize;
 use crate::gguf::Metadata;
 use crate::{Error, Token};
 
