@@ -1,9 +1,18 @@
-//! Bytes that may come from a file: the only memory map of the engine.
+//! Bytes that may come from a file: the only memory map of the engine. Knows nothing of what the
+//! bytes mean.
 
+#![allow(unsafe_code)] // mapping a file, once
+
+use crate::Error;
+use std::fmt;
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A cheap handle to shared bytes: a mapped file, a vector, or a part of either.
+///
+/// A mapped file must not be truncated while a handle lives: touching a page that is gone ends
+/// the process with SIGBUS. Replace a model file by renaming another over it.
 #[derive(Clone)]
 pub struct Bytes {
     owner: Arc<dyn AsRef<[u8]> + Send + Sync>,
@@ -12,9 +21,37 @@ pub struct Bytes {
 }
 
 impl Bytes {
+    /// Maps a file for reading. Errors name the path; an empty file is one, and so is anything
+    /// that is not a regular file.
+    pub fn map(path: &Path) -> Result<Bytes, Error> {
+        let error = |problem: String| Error::Model(format!("{}: {problem}", path.display()));
+        // Asked before opening, which would wait for a writer on a pipe.
+        let facts = std::fs::metadata(path).map_err(|e| error(format!("cannot be read: {e}")))?;
+        if facts.is_dir() {
+            return Err(error("is a directory, expected a GGUF file".to_owned()));
+        }
+        if !facts.is_file() {
+            return Err(error("is not a regular file, expected a GGUF file".to_owned()));
+        }
+        if facts.len() == 0 {
+            return Err(error("is empty, expected a GGUF file: download it again".to_owned()));
+        }
+        let file =
+            std::fs::File::open(path).map_err(|e| error(format!("cannot be opened: {e}")))?;
+        // SAFETY: the map is read-only and its length is fixed here; whatever is parsed from it is
+        // checked against that length and copied before it is used, and the rest are weights, for
+        // which every bit pattern is legal. Another process may still write to the file, which can
+        // change weights but break no invariant, or truncate it, which is SIGBUS as documented.
+        let map = unsafe { memmap2::Mmap::map(&file) };
+        let map = map.map_err(|e| error(format!("cannot be mapped: {e}")))?;
+        Ok(Bytes { start: 0, len: map.len(), owner: Arc::new(map) })
+    }
+
     /// A part of these bytes, sharing the owner. Panics outside the bounds.
-    pub fn slice(&self, _start: usize, _len: usize) -> Bytes {
-        unimplemented!()
+    pub fn slice(&self, start: usize, len: usize) -> Bytes {
+        let inside = start <= self.len && len <= self.len - start;
+        assert!(inside, "{len} bytes at {start} lie outside of {}", self.len);
+        Bytes { owner: Arc::clone(&self.owner), start: self.start + start, len }
     }
 }
 
@@ -22,8 +59,7 @@ impl Deref for Bytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        let all: &[u8] = (*self.owner).as_ref();
-        &all[self.start..self.start + self.len]
+        &(*self.owner).as_ref()[self.start..][..self.len]
     }
 }
 
@@ -33,8 +69,14 @@ impl From<Vec<u8>> for Bytes {
     }
 }
 
-impl std::fmt::Debug for Bytes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl From<&'static [u8]> for Bytes {
+    fn from(bytes: &'static [u8]) -> Bytes {
+        Bytes { start: 0, len: bytes.len(), owner: Arc::new(bytes) }
+    }
+}
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Bytes({})", self.len)
     }
 }

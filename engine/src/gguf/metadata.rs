@@ -1,37 +1,43 @@
 //! Key-value pairs of a GGUF file, with getters that say what was expected and what was found.
+//! Knows no key by name.
 
+use super::reader::{Reader, quoted};
+use super::value::{Array, Kind, Value};
 use crate::Error;
-
-/// One value. Integers of every width are kept as they are.
-#[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs)]
-pub enum Value {
-    U8(u8),
-    I8(i8),
-    U16(u16),
-    I16(i16),
-    U32(u32),
-    I32(i32),
-    F32(f32),
-    U64(u64),
-    I64(i64),
-    F64(f64),
-    Bool(bool),
-    String(String),
-    /// Element type id and values; nested arrays are bounded in depth.
-    Array(Vec<Value>),
-}
+use std::collections::HashMap;
 
 /// The pairs in file order; names are unique.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Metadata {
     pairs: Vec<(String, Value)>,
+    /// Positions in `pairs`.
+    by_key: HashMap<String, usize>,
 }
 
 impl Metadata {
+    /// Bytes of the shortest pair: the length of its key, one character, its type, its value.
+    pub(super) const MIN_PAIR_BYTES: usize = 8 + 1 + 4 + 1;
+
+    pub(super) fn read(reader: &mut Reader, count: usize) -> Result<Metadata, Error> {
+        let mut metadata = Metadata::default();
+        for index in 0..count {
+            let key = reader.name("name").map_err(|e| e.within(&format!("key {index}")))?;
+            let value =
+                Value::read(reader).map_err(|e| e.within(&format!("key {}", quoted(&key))))?;
+            if let Some(first) = metadata.by_key.insert(key.clone(), index) {
+                let key = quoted(&key);
+                return Err(Error::Model(format!(
+                    "key {key}: given twice, as {first} and {index}"
+                )));
+            }
+            metadata.pairs.push((key, value));
+        }
+        Ok(metadata)
+    }
+
     /// The value under a key.
     pub fn get(&self, key: &str) -> Option<&Value> {
-        self.pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+        self.by_key.get(key).map(|index| &self.pairs[*index].1)
     }
 
     /// All pairs in file order.
@@ -40,37 +46,92 @@ impl Metadata {
     }
 
     /// A string, `None` if absent, an error if it is of another type.
-    pub fn string(&self, _key: &str) -> Result<Option<&str>, Error> {
-        unimplemented!()
+    pub fn string(&self, key: &str) -> Result<Option<&str>, Error> {
+        self.convert(key, "a string", |value| match value {
+            Value::String(text) => Some(text.as_str()),
+            _ => None,
+        })
     }
 
     /// Any integer type that fits; a negative or fractional value is an error.
-    pub fn unsigned(&self, _key: &str) -> Result<Option<u64>, Error> {
-        unimplemented!()
+    pub fn unsigned(&self, key: &str) -> Result<Option<u64>, Error> {
+        self.convert(key, "an integer from 0 on", |value| match *value {
+            Value::U8(number) => Some(number.into()),
+            Value::U16(number) => Some(number.into()),
+            Value::U32(number) => Some(number.into()),
+            Value::U64(number) => Some(number),
+            Value::I8(number) => number.try_into().ok(),
+            Value::I16(number) => number.try_into().ok(),
+            Value::I32(number) => number.try_into().ok(),
+            Value::I64(number) => number.try_into().ok(),
+            _ => None,
+        })
     }
 
-    /// f32 or f64.
-    pub fn float(&self, _key: &str) -> Result<Option<f32>, Error> {
-        unimplemented!()
+    /// f32, or f64 rounded to it.
+    pub fn float(&self, key: &str) -> Result<Option<f32>, Error> {
+        self.convert(key, "f32 or f64", |value| match value {
+            Value::F32(number) => Some(*number),
+            Value::F64(number) => Some(*number as f32),
+            _ => None,
+        })
     }
 
     /// A bool.
-    pub fn boolean(&self, _key: &str) -> Result<Option<bool>, Error> {
-        unimplemented!()
+    pub fn boolean(&self, key: &str) -> Result<Option<bool>, Error> {
+        self.convert(key, "a bool", |value| match value {
+            Value::Bool(boolean) => Some(*boolean),
+            _ => None,
+        })
     }
 
     /// An array of strings.
-    pub fn strings(&self, _key: &str) -> Result<Option<Vec<&str>>, Error> {
-        unimplemented!()
+    pub fn strings(&self, key: &str) -> Result<Option<Vec<&str>>, Error> {
+        self.convert(key, "an array of string", |value| match value {
+            Value::Array(Array::Strings(strings)) => Some(strings.iter().collect()),
+            _ => None,
+        })
     }
 
     /// An array of f32.
-    pub fn floats(&self, _key: &str) -> Result<Option<Vec<f32>>, Error> {
-        unimplemented!()
+    pub fn floats(&self, key: &str) -> Result<Option<Vec<f32>>, Error> {
+        self.convert(key, "an array of f32", |value| match value {
+            Value::Array(Array::Scalars(Kind::F32, bytes)) => {
+                Some(bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+            }
+            _ => None,
+        })
     }
 
-    /// An array of i32 or u32 (expected: i32), as i32.
-    pub fn integers(&self, _key: &str) -> Result<Option<Vec<i32>>, Error> {
-        unimplemented!()
+    /// An array of i32, or of u32 if every element fits.
+    pub fn integers(&self, key: &str) -> Result<Option<Vec<i32>>, Error> {
+        self.convert(key, "an array of i32", |value| match value {
+            Value::Array(Array::Scalars(Kind::I32, bytes)) => {
+                Some(bytes.as_chunks().0.iter().map(|bytes| i32::from_le_bytes(*bytes)).collect())
+            }
+            Value::Array(Array::Scalars(Kind::U32, bytes)) => {
+                let numbers = bytes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
+                numbers.map(|number| number.try_into().ok()).collect()
+            }
+            _ => None,
+        })
+    }
+
+    fn convert<'a, T>(
+        &'a self,
+        key: &str,
+        expected: &str,
+        convert: impl Fn(&'a Value) -> Option<T>,
+    ) -> Result<Option<T>, Error> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        if let Some(converted) = convert(value) {
+            return Ok(Some(converted));
+        }
+        let got = match value {
+            Value::String(_) => "a string".to_owned(),
+            Value::Array(array) => format!("an array of {}", array.kind()),
+            scalar => format!("{} {scalar}", scalar.kind()),
+        };
+        Err(Error::Model(format!("{key}: expected {expected}, got {got}")))
     }
 }
