@@ -33,9 +33,8 @@ impl Kind {
         all.into_iter().find(|kind| *kind as i32 == id)
     }
 
-    /// Whether the token stands for something other than its spelling, so that no text may turn
-    /// into it unless asked to.
-    pub(super) fn is_mark(self) -> bool {
+    /// Whether no text may turn into the token unless asked to; the unknown token is of this sort.
+    pub(super) fn is_control(self) -> bool {
         matches!(self, Kind::Control | Kind::Unknown)
     }
 }
@@ -48,46 +47,37 @@ pub(super) struct Vocabulary {
     pub(super) kinds: Vec<Kind>,
     pub(super) bos: Option<Token>,
     pub(super) eos: Option<Token>,
-    /// `eot_token_id`, `eom_token_id`.
-    pub(super) other_ends: Vec<Token>,
+    /// End of a turn.
+    eot: Option<Token>,
+    /// End of a message that expects an answer from a tool.
+    eom: Option<Token>,
     pub(super) unknown: Option<Token>,
-    /// `None` where the file does not say.
-    pub(super) add_bos: Option<bool>,
+    /// A prompt begins with BOS.
+    pub(super) add_bos: bool,
+    /// A prompt ends with EOS.
     pub(super) add_eos: bool,
-    pub(super) add_space_prefix: Option<bool>,
 }
 
 impl Vocabulary {
-    pub(super) fn from_metadata(metadata: &Metadata) -> Result<Vocabulary, Error> {
+    /// `add_bos` is what the kind of tokenizer does where the file does not say.
+    pub(super) fn from_metadata(metadata: &Metadata, add_bos: bool) -> Result<Vocabulary, Error> {
         let tokens = metadata.strings("tokenizer.ggml.tokens")?.unwrap_or_default();
         if tokens.is_empty() {
-            return Err(Error::Model("tokenizer.ggml.tokens is missing or empty".to_owned()));
+            return Err(Error::Model("tokenizer.ggml.tokens: missing or empty".to_owned()));
         }
-        let kinds = read_kinds(metadata, tokens.len())?;
         let id = |name| read_id(metadata, name, tokens.len());
-        let vocabulary = Vocabulary {
-            kinds,
-            bos: id("bos")?,
-            eos: id("eos")?,
-            other_ends: [id("eot")?, id("eom")?].into_iter().flatten().collect(),
+        let (bos, eos) = (id("bos")?, id("eos")?);
+        Ok(Vocabulary {
+            kinds: read_kinds(metadata, tokens.len())?,
+            bos,
+            eos,
+            eot: id("eot")?,
+            eom: id("eom")?,
             unknown: id("unknown")?,
-            add_bos: metadata.boolean("tokenizer.ggml.add_bos_token")?,
-            add_eos: metadata.boolean("tokenizer.ggml.add_eos_token")?.unwrap_or(false),
-            add_space_prefix: metadata.boolean("tokenizer.ggml.add_space_prefix")?,
+            add_bos: read_add(metadata, "bos", bos)?.unwrap_or(add_bos && bos.is_some()),
+            add_eos: read_add(metadata, "eos", eos)?.unwrap_or(false),
             tokens: tokens.into_iter().map(str::to_owned).collect(),
-        };
-        for (flag, asked, token) in [
-            ("bos", vocabulary.add_bos == Some(true), vocabulary.bos),
-            ("eos", vocabulary.add_eos, vocabulary.eos),
-        ] {
-            if asked && token.is_none() {
-                return Err(Error::Model(format!(
-                    "tokenizer.ggml.add_{flag}_token is true, but there is no \
-                     tokenizer.ggml.{flag}_token_id"
-                )));
-            }
-        }
-        Ok(vocabulary)
+        })
     }
 
     /// Ids, spellings and types in order.
@@ -100,32 +90,55 @@ impl Vocabulary {
     /// control tokens with a spelling that models use for one of these. Any other control token
     /// in an answer is hidden and ends nothing.
     pub(super) fn is_end(&self, token: Token) -> bool {
-        let named = self.eos == Some(token) || self.other_ends.contains(&token);
         let index = token as usize;
-        named
+        [self.eos, self.eot, self.eom].contains(&Some(token))
             || self.kinds.get(index) == Some(&Kind::Control)
                 && END_SPELLINGS.contains(&self.tokens[index].as_str())
     }
 
-    /// Adds all of it to a digest, every part behind its length so that no two vocabularies
-    /// serialise alike.
+    /// What each token stands for in an answer: nothing for control and unused tokens, its own
+    /// spelling for a user-defined one, what `decode` says for the others.
+    pub(super) fn bytes(&self, decode: impl Fn(&str, Kind) -> Vec<u8>) -> Vec<Box<[u8]>> {
+        let bytes = |(_, spelling, kind): (Token, &str, Kind)| match kind {
+            Kind::Control | Kind::Unknown | Kind::Unused => Box::default(),
+            Kind::UserDefined => spelling.as_bytes().into(),
+            Kind::Normal | Kind::Byte => decode(spelling, kind).into(),
+        };
+        self.iter().map(bytes).collect()
+    }
+
+    /// Whether a token is part of a text between special tokens.
+    pub(super) fn is_text(&self, token: Token) -> bool {
+        matches!(self.kinds.get(token as usize), Some(Kind::Normal | Kind::Byte))
+    }
+
+    /// Whether text may turn into a token: never into a control token, not even by merges.
+    pub(super) fn may_be_text(&self, token: Token) -> bool {
+        matches!(self.kinds[token as usize], Kind::Normal | Kind::UserDefined)
+    }
+
+    /// What a character becomes that the vocabulary cannot spell: the unknown token, or nothing
+    /// where that is a control token, which text must not turn into.
+    pub(super) fn replacement(&self) -> Option<Token> {
+        self.unknown.filter(|&token| self.kinds[token as usize] != Kind::Control)
+    }
+
+    /// Adds all of it to a digest, every text behind its length and every list behind its count,
+    /// so that no two vocabularies serialise alike.
     pub(super) fn hash_into(&self, hasher: &mut Sha256) {
         hash_count(hasher, self.tokens.len());
         for (_, spelling, kind) in self.iter() {
             hash_text(hasher, spelling);
             hasher.update([kind as u8]);
         }
-        let ids = [self.bos, self.eos, self.unknown];
-        let ids = ids.into_iter().chain(self.other_ends.iter().copied().map(Some));
-        for id in ids {
+        for id in [self.bos, self.eos, self.eot, self.eom, self.unknown] {
             hasher.update(id.map_or(u64::MAX, u64::from).to_le_bytes());
         }
-        for flag in [self.add_bos, Some(self.add_eos), self.add_space_prefix] {
-            hasher.update([flag.map_or(2, u8::from)]);
-        }
+        hasher.update([u8::from(self.add_bos), u8::from(self.add_eos)]);
     }
 }
 
+/// A count as eight bytes, little-endian.
 pub(super) fn hash_count(hasher: &mut Sha256, count: usize) {
     hasher.update((count as u64).to_le_bytes());
 }
@@ -133,4 +146,55 @@ pub(super) fn hash_count(hasher: &mut Sha256, count: usize) {
 pub(super) fn hash_text(hasher: &mut Sha256, text: &str) {
     hash_count(hasher, text.len());
     hasher.update(text);
+}
+
+/// How models spell the end of a text, a turn or a message.
+const END_SPELLINGS: [&str; 7] = [
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<end_of_turn>",
+    "<｜end▁of▁sentence｜>",
+];
+
+/// All tokens are normal where the file gives no types.
+fn read_kinds(metadata: &Metadata, tokens: usize) -> Result<Vec<Kind>, Error> {
+    const KEY: &str = "tokenizer.ggml.token_type";
+    let Some(kinds) = metadata.integers(KEY)? else {
+        return Ok(vec![Kind::Normal; tokens]);
+    };
+    check_count(KEY, kinds.len(), tokens)?;
+    let kind = |(index, &id): (usize, &i32)| {
+        let unknown = || Error::Model(format!("{KEY}[{index}]: type {id}, but types are 1 to 6"));
+        Kind::from_id(id).ok_or_else(unknown)
+    };
+    kinds.iter().enumerate().map(kind).collect()
+}
+
+/// Refuses a list that does not go with the tokens one to one.
+pub(super) fn check_count(key: &str, count: usize, tokens: usize) -> Result<(), Error> {
+    if count == tokens {
+        return Ok(());
+    }
+    Err(Error::Model(format!("{key}: {count} entries for {tokens} tokens")))
+}
+
+fn read_id(metadata: &Metadata, name: &str, tokens: usize) -> Result<Option<Token>, Error> {
+    let key = format!("tokenizer.ggml.{name}_token_id");
+    match metadata.unsigned(&key)? {
+        None => Ok(None),
+        Some(id) if id < tokens as u64 => Ok(Some(id as Token)),
+        Some(id) => Err(Error::Model(format!("{key}: token {id} of a vocabulary of {tokens}"))),
+    }
+}
+
+fn read_add(metadata: &Metadata, name: &str, token: Option<Token>) -> Result<Option<bool>, Error> {
+    let key = format!("tokenizer.ggml.add_{name}_token");
+    let add = metadata.boolean(&key)?;
+    if add == Some(true) && token.is_none() {
+        return Err(Error::Model(format!("{key}: true without tokenizer.ggml.{name}_token_id")));
+    }
+    Ok(add)
 }
