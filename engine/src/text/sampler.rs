@@ -115,8 +115,9 @@ impl Sampler {
         if self.options.temperature == 0.0 {
             return Ok(best(&self.candidates).id);
         }
-        self.weigh();
+        // The temperature changes no rank, so only what is kept by rank is weighed.
         self.keep_top_k();
+        self.weigh();
         self.keep_top_p();
         let min_p = f64::from(self.options.min_p);
         self.candidates.retain(|candidate| candidate.weight >= min_p);
@@ -334,7 +335,8 @@ mod tests {
                 &format!("repetition_penalty is {value}, but must be a finite number above 0"),
             );
         }
-        let permitted = SamplerOptions { repetition_penalty: 1e9, top_p: 0.0, ..Default::default() };
+        let permitted =
+            SamplerOptions { repetition_penalty: 1e9, top_p: 0.0, ..Default::default() };
         assert!(Sampler::new(permitted).is_ok());
     }
 
@@ -368,10 +370,8 @@ mod tests {
     fn frequencies_follow_the_softmax() {
         let logits = [1.0f32, -0.5, 0.25, 2.0, 0.0, -2.0];
         for (temperature, seed) in [(1.0, 1), (0.7, 2), (1.9, 3)] {
-            let drawn = histogram(
-                sampler(|o| (o.temperature, o.seed) = (temperature, seed)),
-                &logits,
-            );
+            let drawn =
+                histogram(sampler(|o| (o.temperature, o.seed) = (temperature, seed)), &logits);
             let weights = logits.map(|logit| f64::from(logit / temperature).exp());
             let total: f64 = weights.iter().sum();
             let chi_square: f64 = weights
