@@ -71,12 +71,8 @@ pub trait Device: Send + Sync + 'static {
     fn vector(&self, values: Vec<f32>) -> Result<Self::Vector, Error>;
 
     /// An empty store for at most `capacity` positions, `width` numbers each for key and value.
-    fn kv_store(
-        &self,
-        capacity: usize,
-        width: usize,
-        kind: KvType,
-    ) -> Result<Self::KvStore, Error>;
+    fn kv_store(&self, capacity: usize, width: usize, kind: KvType)
+    -> Result<Self::KvStore, Error>;
 
     /// Rows of a table, [vocab, width], one a token: [tokens, width].
     fn gather(&self, table: &Self::Matrix, tokens: &[Token]) -> Self::Activations;

@@ -19,7 +19,8 @@ impl<D: Device> KvCache<D> {
         width: usize,
         kind: KvType,
     ) -> Result<KvCache<D>, Error> {
-        let bytes = [layers, 2, width, kind.bytes()].into_iter().try_fold(capacity, usize::checked_mul);
+        let bytes =
+            [layers, 2, width, kind.bytes()].into_iter().try_fold(capacity, usize::checked_mul);
         if bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
             return Err(Error::Input(format!(
                 "a context of {capacity} positions needs more memory than there can be: \

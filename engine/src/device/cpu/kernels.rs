@@ -1,11 +1,11 @@
 //! The kernel sets of the CPU: what a set has to offer, which ones this processor runs, and the
 //! choice among them.
 
-#[cfg(target_arch = "x86_64")]
-use super::{avx2, avx512};
 use super::kv_rows::KvRows;
 use super::matrix::Matrix;
 use super::reference;
+#[cfg(target_arch = "x86_64")]
+use super::{avx2, avx512};
 use crate::Error;
 use crate::device::KernelChoice;
 use std::ops::Range;

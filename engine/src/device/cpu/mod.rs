@@ -106,12 +106,7 @@ impl Device for Cpu {
         Ok(values)
     }
 
-    fn kv_store(
-        &self,
-        capacity: usize,
-        width: usize,
-        kind: KvType,
-    ) -> Result<Arc<KvRows>, Error> {
+    fn kv_store(&self, capacity: usize, width: usize, kind: KvType) -> Result<Arc<KvRows>, Error> {
         Ok(Arc::new(KvRows::new(capacity, width, kind)?))
     }
 

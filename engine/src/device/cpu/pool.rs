@@ -231,7 +231,10 @@ mod tests {
                 let pool = &pool;
                 scope.spawn(move || {
                     for _ in 0..200 {
-                        assert_eq!(pool.run(move |part| (caller, part)), [(caller, 0), (caller, 1)]);
+                        assert_eq!(
+                            pool.run(move |part| (caller, part)),
+                            [(caller, 0), (caller, 1)]
+                        );
                     }
                 });
             }
