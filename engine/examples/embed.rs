@@ -9,16 +9,18 @@ use strata_engine::{Error, Generation, GenerationOptions, Step};
 use strata_engine::{Model, ModelOptions, Session, SessionOptions};
 
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/stories260K/stories260K.f16.gguf");
+const PROMPT: &str = "Once upon a time";
 
 fn main() -> Result<(), Error> {
     let options = ModelOptions { threads: 1, ..ModelOptions::default() };
     let model = Arc::new(Model::open(Path::new(MODEL), &options)?);
     let mut session = Session::new(Arc::clone(&model), SessionOptions::default())?;
-    session.sync(&model.tokenizer().encode_prompt("Once upon a time", Special::Text))?;
+    session.sync(&model.tokenizer().encode_prompt(PROMPT, Special::Text))?;
 
     let sampler = Sampler::new(SamplerOptions::default())?;
     let options = GenerationOptions { max_tokens: Some(60), ..GenerationOptions::default() };
     let mut generation = Generation::new(&mut session, sampler, &options)?;
+    print!("{PROMPT}");
     loop {
         assert_eq!(threads(), 1, "threads of this process");
         match generation.step()? {

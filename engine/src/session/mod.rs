@@ -115,6 +115,7 @@ impl Session {
         let reused = computed.iter().zip(all_but_last).take_while(|(a, b)| a == b).count();
         self.rewind(reused)?;
         self.tokens.extend_from_slice(&tokens[reused..]);
+        self.decoded = false;
         Ok(reused)
     }
 

@@ -1,6 +1,6 @@
 //! Faults come back as errors, several engines live side by side, work ends when it is told to.
 
-use super::{bits, bundled, cold_logits, model, session, session_with, tokens};
+use super::{bundled, check_bits, model, session, session_with, tokens};
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn check(call: impl Fn(&mut Session) -> Result<(), Error>, message: &str) {
     session.sync(&prompt).unwrap();
     assert_eq!(call(&mut session).unwrap_err().to_string(), message);
     session.sync(&prompt).unwrap();
-    assert_eq!(bits(session.decode().unwrap()), cold_logits(&prompt));
+    check_bits(&mut session, &prompt);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn sessions_on_several_threads_share_a_model() {
                 let prompt = tokens(seed, 30);
                 let mut session = session(2);
                 session.sync(&prompt).unwrap();
-                assert_eq!(bits(session.decode().unwrap()), cold_logits(&prompt));
+                check_bits(&mut session, &prompt);
             });
         }
     });

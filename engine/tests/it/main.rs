@@ -48,13 +48,13 @@ fn tokens(seed: u32, len: usize) -> Vec<Token> {
     (0..len as u32).map(|i| 3 + (seed * 101 + i * i * 31 + i * 7) % 509).collect()
 }
 
-fn bits(logits: &[f32]) -> Vec<u32> {
-    logits.iter().map(|logit| logit.to_bits()).collect()
-}
-
-/// What a session that has seen nothing else gives after a prompt.
-fn cold_logits(prompt: &[Token]) -> Vec<u32> {
-    let mut session = session(1);
-    session.sync(prompt).unwrap();
-    bits(session.decode().unwrap())
+/// Checks the logits of a session in use against those of one that has seen nothing else.
+fn check_bits(session: &mut Session, prompt: &[Token]) {
+    let mut cold = self::session(1);
+    cold.sync(prompt).unwrap();
+    let bits = |logits: &[f32]| logits.iter().map(|logit| logit.to_bits()).collect::<Vec<_>>();
+    let (found, expected) = (bits(session.decode().unwrap()), bits(cold.decode().unwrap()));
+    let different = found.iter().zip(&expected).filter(|(a, b)| a != b).count();
+    assert_eq!(different, 0, "logits of {} differ, prompt {prompt:?}", found.len());
+    assert_eq!(session.tokens(), prompt);
 }

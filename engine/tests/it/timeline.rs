@@ -1,6 +1,6 @@
 //! Whatever a session did before, it gives the bits a new one gives.
 
-use super::{bits, cold_logits, greedy, session, session_with, tokens};
+use super::{check_bits, greedy, session, session_with, tokens};
 use proptest::prelude::*;
 use strata_engine::{Cancel, Error, Generation, GenerationOptions, Session, SessionOptions};
 use strata_engine::{Step, Token};
@@ -20,8 +20,7 @@ fn answer(session: &mut Session, prompt: &[Token], len: usize) -> Vec<Token> {
 /// Syncs to a prompt on a session in use; checks the bits and how much was reused.
 fn check(session: &mut Session, prompt: &[Token], reused: usize) {
     assert_eq!(session.sync(prompt), Ok(reused), "{} tokens", prompt.len());
-    assert_eq!(bits(session.decode().unwrap()), cold_logits(prompt), "{} tokens", prompt.len());
-    assert_eq!(session.tokens(), prompt);
+    check_bits(session, prompt);
 }
 
 #[test]
@@ -60,11 +59,11 @@ fn a_rewound_timeline_goes_on_as_if_nothing_had_followed() {
     session.decode().unwrap();
     for len in [29, 12, 1] {
         session.rewind(len).unwrap();
-        assert_eq!(bits(session.decode().unwrap()), cold_logits(&prompt[..len]));
+        check_bits(&mut session, &prompt[..len]);
     }
     session.push(prompt[1]).unwrap();
     session.push(prompt[2]).unwrap();
-    assert_eq!(bits(session.decode().unwrap()), cold_logits(&prompt[..3]));
+    check_bits(&mut session, &prompt[..3]);
     session.rewind(0).unwrap();
     assert!(matches!(session.decode(), Err(Error::Input(_))));
 }
@@ -83,7 +82,7 @@ proptest! {
         let options = SessionOptions { prefill_chunk, ..SessionOptions::default() };
         let mut session = session_with(threads, options);
         session.sync(&prompt).unwrap();
-        prop_assert_eq!(bits(session.decode().unwrap()), cold_logits(&prompt));
+        check_bits(&mut session, &prompt);
     }
 
     /// Three conversations take turns on one session in any order. A turn is the whole
@@ -133,6 +132,6 @@ proptest! {
         cancel.clear();
         let next = if same_again { prompt } else { tokens(31, 30) };
         session.sync(&next).unwrap();
-        prop_assert_eq!(bits(session.decode().unwrap()), cold_logits(&next));
+        check_bits(&mut session, &next);
     }
 }
