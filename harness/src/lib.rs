@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+
 pub mod bundle;
 pub mod client;
 pub mod command;
@@ -14,6 +15,8 @@ pub mod digest;
 pub mod engine_process;
 pub mod evaluate;
 pub mod fact;
+#[cfg(test)]
+mod fixture;
 pub mod json;
 pub mod nonce;
 pub mod plan;
@@ -31,3 +34,4 @@ mod scratch;
 pub mod server;
 pub mod summary;
 pub mod transcript;
+pub mod version;

@@ -151,7 +151,7 @@ pub fn run(
         load: if http.is_local() { crate::probe::cpu::load(&around.root) } else { not_local() },
     });
     drop(server); // its last words are in the log before the log is sealed
-    conclude(&bundle, &config, &around.redactor, stop)
+    conclude(&bundle, config, &around.redactor, stop)
 }
 
 /// The bodies in the order of the plan.
@@ -434,16 +434,18 @@ fn publishable(
 
 fn conclude(
     bundle: &Bundle,
-    config: &Config,
+    mut config: Config,
     redactor: &Redactor,
     stop: Option<Stop>,
 ) -> Result<Outcome, RunError> {
     let log = bundle.path("provenance/engine.log");
     if let Ok(text) = fs::read(&log) {
         let clean = redactor.apply(&String::from_utf8_lossy(&text));
-        bundle.write("provenance/engine.log", clean.as_bytes()).map_err(RunError::Internal)?;
+        let path = "provenance/engine.log".to_string();
+        let sha256 = bundle.write(&path, clean.as_bytes()).map_err(RunError::Internal)?;
+        config.provenance.push(Artifact { kind: "provenance".to_string(), path, sha256 });
     }
-    let config = write_config(bundle, config)?;
+    let config = write_config(bundle, &config)?;
     let outputs = bundle.path("outputs.jsonl");
     let outputs = fs::read(&outputs).map_err(|error| unwritable(&outputs, &error))?;
     let report = rebuild_from(&outputs, &config)
