@@ -170,3 +170,6 @@ impl Corpus {
 fn payload_path(id: &str) -> String {
     format!("payloads/{id}.json")
 }
+
+#[cfg(test)]
+mod tests;
