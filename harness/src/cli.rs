@@ -162,7 +162,7 @@ impl RunCommand {
     ) -> Result<Order, String> {
         let target = match (&self.url, &self.profile) {
             (Some(url), None) => Target::Url(BaseUrl::parse(url)?),
-            (None, Some(profile)) => Target::Profile(Profile::open(profile)?),
+            (None, Some(profile)) => Target::Profile(Box::new(Profile::open(profile)?)),
             _ => return Err("give one of --url and --profile".to_string()),
         };
         if self.config.is_some() && self.profile.is_some() {

@@ -56,7 +56,7 @@ pub enum Target {
     /// It runs.
     Url(BaseUrl),
     /// It is to be started.
-    Profile(Profile),
+    Profile(Box<Profile>),
 }
 
 /// What the program is told of the world around it.
