@@ -1,6 +1,7 @@
 //! Accounting as properties over honest runs, and what is left when a server keeps things to
 //! itself.
 
+use super::figures::{NO_CACHED, NO_TIMINGS, NO_USAGE, NONE, ZERO_TIME};
 use super::*;
 use crate::client::scripted::Script;
 use crate::fixture::{Honest, INPUT_TOKENS, config, outputs, protocol};

@@ -9,9 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use strata_harness::client::attempt::attempt;
+use strata_harness::client::base_url::BaseUrl;
 use strata_harness::client::clock::{Clock, SystemClock};
-use strata_harness::client::http::{BaseUrl, Http, Timeouts};
+use strata_harness::client::http::Http;
 use strata_harness::client::transport::FaultKind;
+use strata_harness::client::watched::Timeouts;
 use strata_harness::record::Attempt;
 
 const LONG: Duration = Duration::from_secs(20);
