@@ -9,10 +9,14 @@ use crate::plan::Planned;
 use crate::probe::{HashedFile, Machine};
 use crate::protocol::Protocol;
 use crate::server::SelfDescription;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub(crate) fn protocol() -> Protocol {
-    let case = |id: &str| json!({"id": id, "nominal_input_tokens": null, "category": null, "evaluator": null});
+    let case = |id: &str| {
+        let mut case = json!({"nominal_input_tokens": null, "category": null, "evaluator": null});
+        case["id"] = json!(id);
+        case
+    };
     let stage = |phase: &str, repetitions: u32, cap: u32, cases: Vec<Value>| {
         json!({
             "phase": phase, "optional": false, "concurrency": 1, "repetitions": repetitions,
@@ -55,9 +59,10 @@ pub(crate) fn config() -> Config {
     let protocol = protocol();
     let ids = crate::plan::plan(&protocol, false).into_iter().map(|request| request.id);
     let length = json!({"input_tokens": INPUT_TOKENS, "max_shared_prefix_tokens": 3});
+    let requests: Map<String, Value> = ids.map(|id| (id, length.clone())).collect();
     let lengths: Lengths = serde_json::from_value(json!({
         "tokenizer_sha256": "70".repeat(32), "template_sha256": "7e".repeat(32),
-        "made_by": "a test", "requests": ids.map(|id| (id, length.clone())).collect::<serde_json::Map<_, _>>(),
+        "made_by": "a test", "requests": requests,
     }))
     .unwrap();
     let artifact = |path: &str, byte: &str| Artifact {
@@ -82,7 +87,7 @@ pub(crate) fn config() -> Config {
         declared: Declared { track: Some("custom".to_string()), ..Declared::default() },
         server: SelfDescription {
             status: Fact::Known(json!({
-                "engine": {"name": "strata", "version": "0.1.0", "commit": "ab".repeat(20), "dirty": false},
+                "engine": {"version": "0.1.0", "commit": "ab".repeat(20), "dirty": false},
                 "build": {"kind": "source", "options": {"profile": "dev"}},
                 "model": {"id": "m-f16", "quantization": "F16"},
                 "context_tokens": 512, "capacity": 1,
@@ -93,7 +98,7 @@ pub(crate) fn config() -> Config {
         },
         options: Fact::Known(Options {
             groups: crate::profile::group_names().into_iter().map(|g| (g, json!({}))).collect(),
-            other: Fact::Known(serde_json::Map::new()),
+            other: Fact::Known(Map::new()),
         }),
         machine: Machine { cpu: text("a processor"), ..Machine::unknown("not looked at") },
         engine_threads: Fact::Known(3),
@@ -107,7 +112,7 @@ pub(crate) fn config() -> Config {
             dirty: Fact::Known(false),
         },
         provenance: vec![artifact(crate::report::assemble::TEMPLATE_PATH, "7e")],
-        status_missing: serde_json::Map::new(),
+        status_missing: Map::new(),
         end: Some(End { stop: None, runner_cpu_s: 0.25, load: Fact::Known([0.5, 0.25, 0.125]) }),
     }
 }
@@ -160,8 +165,9 @@ impl Honest {
         let decode: u64 = self.steps.iter().sum();
         let fresh = INPUT_TOKENS - self.cached;
         let predicted = self.steps.len();
+        let finish = if self.truncated { "length" } else { "stop" };
         let last = json!({
-            "choices": [{"index": 0, "delta": {}, "finish_reason": if self.truncated { "length" } else { "stop" }}],
+            "choices": [{"index": 0, "delta": {}, "finish_reason": finish}],
             "usage": {
                 "prompt_tokens": INPUT_TOKENS, "completion_tokens": predicted,
                 "prompt_tokens_details": {"cached_tokens": self.cached},

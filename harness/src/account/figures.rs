@@ -206,9 +206,9 @@ const ENGINE_TIMINGS: &str = "timings.prompt_ms, timings.predicted_ms, \
     timings.predicted_per_second of the final stream chunk (raw values in outputs.jsonl)";
 const CLIENT_TIMINGS: &str = "client monotonic clock from dispatch; event offsets in outputs.jsonl";
 pub(super) const NO_USAGE: &str = "the server sent no such count in usage, and absent is not zero";
-pub(super) const NO_CACHED: &str = "the server does not say how many input tokens it had cached, and absent \
-    is not zero";
-pub(super) const NO_TIMINGS: &str = "the server sent no such value in timings; the engine's own clock and \
-    counts are not known";
+pub(super) const NO_CACHED: &str = "the server does not say how many input tokens it had \
+    cached, and absent is not zero";
+pub(super) const NO_TIMINGS: &str = "the server sent no such value in timings; the engine's \
+    own clock and counts are not known";
 const NO_ANSWER: &str = "no answer text or tool call arrived (reasoning alone does not count)";
 pub(super) const ZERO_TIME: &str = "the engine's time prints as zero, so there is no rate";

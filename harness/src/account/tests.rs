@@ -9,6 +9,7 @@ use crate::plan::plan;
 use crate::rebuild::rebuild_from;
 use crate::report::RunStatus;
 use crate::report::missing::Reasons;
+use crate::report::number::{ClientTime, round};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -74,7 +75,8 @@ proptest! {
             prop_assert!(time("ttft_s") >= time("prompt_s"));
             prop_assert!(time("total_s") >= time("ttft_s"));
             let tenths = |seconds: f64| (seconds * 10_000.0).round() as u64;
-            prop_assert!(tenths(time("total_s")) >= tenths(time("prompt_s")) + tenths(time("decode_s")));
+            let engine = tenths(time("prompt_s")) + tenths(time("decode_s"));
+            prop_assert!(tenths(time("total_s")) >= engine);
             if reply.reasoning < reply.steps.len() {
                 prop_assert!(time("first_answer_s") >= time("ttft_s"));
                 prop_assert!(time("first_answer_s") <= time("total_s"));
@@ -86,7 +88,8 @@ proptest! {
             prop_assert_eq!(time("ttft_s"), span("/first_delta"));
             prop_assert_eq!(time("total_s"), span("/end"));
             let rate = number(row, "/metrics/prompt_tps");
-            prop_assert_eq!(rate, crate::report::number::round(count("read_tokens") as f64 / time("prompt_s"), 6));
+            let quotient = count("read_tokens") as f64 / time("prompt_s");
+            prop_assert_eq!(rate, round(quotient, 6));
             sum += time("total_s");
         }
         prop_assert!(number(&report, "/run/required_duration_s") >= sum - 1e-9);
@@ -138,6 +141,38 @@ fn changed(changes: &[(&str, &str)]) -> Script {
         *bytes = text.into_bytes();
     }
     script
+}
+
+/// The stream of a thinking model from a server that states usage but no timings.
+#[test]
+fn client_times_are_those_of_the_first_tokens() {
+    let delta = |delta: &str| {
+        let choice = format!("{{\"index\":0,\"delta\":{delta},\"finish_reason\":null}}");
+        format!("data: {{\"choices\":[{choice}]}}\n\n")
+    };
+    let finish = delta("{}").replace("null", "\"stop\"");
+    let usage = "data: {\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":7,\
+        \"prompt_tokens_details\":{\"cached_tokens\":64}}}\n\n";
+    let script = Script::events(&[
+        (40, ": keep-alive\n\n"),
+        (60, &delta("{\"role\":\"assistant\",\"content\":\"\"}")),
+        (200, &delta("{\"reasoning\":\"Ok\"}")),
+        (400, &delta("{\"content\":\"Hi\"}")),
+        (600, &delta("{\"content\":\" there, my friend\"}")),
+        (700, &finish),
+        (720, usage),
+        (730, "data: [DONE]\n\n"),
+    ]);
+    for size in [1, 5, 1000] {
+        let row = account_of(script.in_pieces_of(size)).0.row;
+        let tokens = &row.tokens;
+        assert_eq!((tokens.read_tokens, tokens.output_tokens), (Some(36), Some(7)));
+        let seconds = |time: Option<ClientTime>| time.map(ClientTime::seconds);
+        assert_eq!(seconds(row.timings.ttft_s), Some(0.2));
+        assert_eq!(seconds(row.timings.first_answer_s), Some(0.4));
+        assert_eq!(seconds(row.timings.total_s), Some(0.73));
+        assert_eq!(row.first_delta_kind, Some(crate::transcript::DeltaKind::Reasoning));
+    }
 }
 
 #[test]

@@ -203,7 +203,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_split_is_one_read(stream in stream(), cuts in proptest::collection::vec(0usize..200, 0..12)) {
+        fn any_split_is_one_read(
+            stream in stream(),
+            cuts in proptest::collection::vec(0usize..200, 0..12),
+        ) {
             let whole = parse([&stream[..]]);
             let mut cuts: Vec<usize> = cuts.into_iter().filter(|&cut| cut < stream.len()).collect();
             cuts.extend([0, stream.len()]);

@@ -163,8 +163,8 @@ impl Honest {
         let input = id.map_or(50, |id| self.lengths.requests[id].input_tokens);
         let mut text = String::from(": reading\n\n");
         for word in ["Once", " upon", " a", " time"] {
-            let delta = json!({"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": null}]});
-            text += &format!("data: {delta}\n\n");
+            let choice = json!({"index": 0, "delta": {"content": word}, "finish_reason": null});
+            text += &format!("data: {}\n\n", json!({"choices": [choice]}));
         }
         let last = json!({
             "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}],
