@@ -4,7 +4,6 @@
 use super::report::{Report, printed, quoted};
 use super::rule::{Log, breach};
 use crate::json::{Value, escape};
-use std::collections::HashSet;
 
 /// The reference format's name.
 const FORMAT: &str = "strata-standard-benchmark";
@@ -52,11 +51,12 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 pub(super) fn no_key_twice(report: &Report, log: &mut Log) {
-    report.root.walk(&mut |pointer, value| {
-        let mut seen = HashSet::new();
-        for (key, _) in value.entries() {
-            log.judge(seen.insert(key), || {
-                breach(format!("{pointer}/{}", escape(key)), "one value", "another before it")
+    report.root.walk(&mut |place, value| {
+        let mut keys = keys(value);
+        keys.sort_unstable();
+        for pair in keys.windows(2) {
+            log.judge(pair[0] != pair[1], || {
+                breach(format!("{place}/{}", escape(pair[0])), "one value", "another before it")
             });
         }
     });

@@ -8,7 +8,8 @@ mod pointer;
 
 pub use number::Number;
 pub use parse::{Error, Problem, parse};
-pub use pointer::{compare, escape};
+pub use pointer::{Path, compare, escape};
+use pointer::Step;
 
 use std::fmt;
 
@@ -99,26 +100,19 @@ impl Value {
         }
     }
 
-    /// Calls `visit` with the pointer of every value below and including this one, in the order of
-    /// the document.
-    pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&str, &'a Value)) {
-        self.walk_from(&mut String::new(), visit);
+    /// Calls `visit` with every value from this one down and the way to it, in the order of the
+    /// document.
+    pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&Path, &'a Value)) {
+        self.walk_from(&Path(None), visit);
     }
 
-    fn walk_from<'a>(&'a self, at: &mut String, visit: &mut impl FnMut(&str, &'a Value)) {
-        visit(at, self);
-        let here = at.len();
+    fn walk_from<'a>(&'a self, here: &Path, visit: &mut impl FnMut(&Path, &'a Value)) {
+        visit(here, self);
         for (index, item) in self.items().iter().enumerate() {
-            at.push('/');
-            at.push_str(&index.to_string());
-            item.walk_from(at, visit);
-            at.truncate(here);
+            item.walk_from(&Path(Some((here, Step::Index(index)))), visit);
         }
         for (key, value) in self.entries() {
-            at.push('/');
-            at.push_str(&escape(key));
-            value.walk_from(at, visit);
-            at.truncate(here);
+            value.walk_from(&Path(Some((here, Step::Key(key)))), visit);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::fmt;
 
 /// A key as a pointer spells it: `~` and `/` are escaped.
 pub fn escape(key: &str) -> Cow<'_, str> {
@@ -18,12 +19,41 @@ pub fn compare(a: &str, b: &str) -> Ordering {
     a.split('/').map(key).cmp(b.split('/').map(key))
 }
 
+/// The way to a value, from the value upwards; prints as a pointer.
+#[derive(Debug, Clone, Copy)]
+pub struct Path<'a>(pub(super) Option<(&'a Path<'a>, Step<'a>)>);
+
+/// The last step of a way.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Step<'a> {
+    Index(usize),
+    Key(&'a str),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self.0 {
+            None => Ok(()),
+            Some((parent, Step::Index(index))) => write!(f, "{parent}/{index}"),
+            Some((parent, Step::Key(key))) => write!(f, "{parent}/{}", escape(key)),
+        }
+    }
+}
+
 /// The unescaped steps of a pointer; `None` if it is neither empty nor begins with `/`.
-pub(super) fn steps(pointer: &str) -> Option<impl Iterator<Item = String>> {
+pub(super) fn steps(pointer: &str) -> Option<impl Iterator<Item = Cow<'_, str>>> {
     if !pointer.is_empty() && !pointer.starts_with('/') {
         return None;
     }
-    Some(pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")))
+    Some(pointer.split('/').skip(1).map(unescape))
+}
+
+fn unescape(step: &str) -> Cow<'_, str> {
+    if step.contains('~') {
+        Cow::Owned(step.replace("~1", "/").replace("~0", "~"))
+    } else {
+        Cow::Borrowed(step)
+    }
 }
 
 /// A step as an array index: digits without a leading zero.
