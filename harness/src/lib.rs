@@ -6,6 +6,7 @@
 
 pub mod check;
 pub mod corpus;
+pub mod digest;
 pub mod evaluate;
 pub mod json;
 pub mod plan;

@@ -1,10 +1,31 @@
 //! A suite: a protocol and its corpus of frozen payloads, carried inside the program or read from
 //! files. Every digest is verified on the way in; nothing later reads a payload from disk.
 
+mod body;
+pub mod builder;
+mod carried;
+mod folder;
+mod lengths;
+mod listing;
+mod manifest;
+
+pub use lengths::{Length, Lengths};
+
+use crate::digest::sha256;
+use crate::plan::plan;
 use crate::protocol::{LoadError, Protocol};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
+
+/// Path in a corpus, `/` between its parts, to content.
+pub type Files = BTreeMap<String, String>;
+
+/// The sentences payloads are made of.
+pub const STOCK: &str = "sentences.txt";
+/// How payloads are made of them.
+pub const RECIPE: &str = "corpus-build.json";
+/// Longest protocol file that is read, in bytes.
+pub const MAX_PROTOCOL_BYTES: u64 = 4 << 20;
 
 /// A protocol with what it takes to replay it.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,40 +37,115 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Names for `--suite`, in order.
-    pub fn names() -> Vec<String> {
-        unimplemented!()
+    /// Names for `--suite`.
+    pub fn names() -> Vec<&'static str> {
+        carried::SUITES.iter().map(|carried| carried.suite).collect()
     }
 
     /// A suite this program carries, by `--suite` name.
-    pub fn named(_suite: &str) -> Result<Suite, LoadError> {
-        unimplemented!()
+    pub fn named(suite: &str) -> Result<Suite, LoadError> {
+        let carried = carried::SUITES.iter().find(|carried| carried.suite == suite);
+        let carried = carried.ok_or_else(|| LoadError {
+            place: format!("suite `{suite}`"),
+            problem: format!(
+                "not one of {}; for a protocol of your own give its file",
+                Suite::names().join(", ")
+            ),
+        })?;
+        let files = carried.files.iter().map(|(path, text)| (path.to_string(), text.to_string()));
+        Suite::assemble(carried.protocol, suite, || Ok(files.collect()))
     }
 
-    /// A suite this program carries, by the id that reports state.
-    pub fn with_protocol_id(_id: &str) -> Option<Suite> {
-        unimplemented!()
+    /// A suite this program carries, by the protocol id that reports state.
+    pub fn with_protocol_id(id: &str) -> Option<Suite> {
+        let suites = Suite::names().into_iter().map(Suite::named);
+        suites
+            .map(|suite| suite.expect("a test loads every suite this program carries"))
+            .find(|suite| suite.protocol.id == id)
     }
 
     /// A protocol file `X/protocols/NAME.json` with its corpus in `X/corpus/SUITE`.
-    pub fn open(_protocol: &Path) -> Result<Suite, LoadError> {
-        unimplemented!()
+    pub fn open(protocol: &Path) -> Result<Suite, LoadError> {
+        let place = protocol.display().to_string();
+        let text = folder::read_file(protocol, MAX_PROTOCOL_BYTES)
+            .map_err(|problem| LoadError { place: place.clone(), problem })?;
+        let parent = protocol.parent().unwrap_or(Path::new(""));
+        let suite = Protocol::parse(&text, &place)?.suite;
+        let corpus = parent.join("../corpus").join(suite);
+        Suite::assemble(&text, &place, || {
+            folder::read(&corpus)
+                .map_err(|problem| LoadError { place: corpus.display().to_string(), problem })
+        })
+    }
+
+    fn assemble(
+        protocol: &str,
+        place: &str,
+        files: impl FnOnce() -> Result<Files, LoadError>,
+    ) -> Result<Suite, LoadError> {
+        let protocol = Protocol::parse(protocol, place)?;
+        if protocol.not_replayable.is_some() {
+            return Ok(Suite { protocol, corpus: None });
+        }
+        let corpus = Corpus::verify(&protocol, files()?)
+            .map_err(|problem| LoadError { place: format!("corpus of {place}"), problem })?;
+        Ok(Suite { protocol, corpus: Some(corpus) })
     }
 }
 
-/// Frozen payloads, verified against their manifest.
+/// Frozen payloads, verified against their manifest and their protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Corpus {
-    /// Path in the corpus to content: payloads, stock and recipe.
-    files: BTreeMap<String, String>,
+    files: Files,
     manifest: String,
     lengths: Vec<Lengths>,
 }
 
 impl Corpus {
+    /// Takes files as they lie in a corpus folder. Those of `lengths/` stand beside the manifest,
+    /// so that a tokenizer can be added without another corpus digest.
+    fn verify(protocol: &Protocol, mut files: Files) -> Result<Corpus, String> {
+        let manifest = files.remove(manifest::NAME).ok_or("manifest.sha256 is missing")?;
+        let found = sha256(manifest.as_bytes());
+        if found != protocol.corpus_sha256 {
+            return Err(format!(
+                "{} has sha256 {found}, the protocol names {}; take the corpus and the protocol \
+                 of one version",
+                manifest::NAME,
+                protocol.corpus_sha256
+            ));
+        }
+        let counted: Vec<String> =
+            files.keys().filter(|path| path.starts_with("lengths/")).cloned().collect();
+        let counted: Vec<(String, String)> =
+            counted.into_iter().filter_map(|path| files.remove_entry(&path)).collect();
+        manifest::check(&manifest, &files)?;
+        let requests = plan(protocol, true);
+        for request in &requests {
+            let path = payload_path(&request.id);
+            let body = files.get(&path).ok_or_else(|| format!("{path} is missing"))?;
+            body::check(protocol, request, body).map_err(|problem| format!("{path}: {problem}"))?;
+        }
+        let payloads = files.keys().filter(|path| path.starts_with("payloads/")).count();
+        if payloads != requests.len() || !files.contains_key(RECIPE) {
+            return Err(format!(
+                "{payloads} payloads for {} planned requests, and {RECIPE}; restore the corpus",
+                requests.len()
+            ));
+        }
+        let lengths = counted
+            .iter()
+            .map(|(path, text)| {
+                Lengths::parse(path, text, &requests)
+                    .map_err(|problem| format!("{path}: {problem}"))
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Corpus { files, manifest, lengths })
+    }
+
     /// The request body of a planned id, byte for byte as it is sent.
     pub fn body(&self, id: &str) -> Option<&str> {
-        self.files.get(&format!("payloads/{id}.json")).map(String::as_str)
+        self.files.get(&payload_path(id)).map(String::as_str)
     }
 
     /// `manifest.sha256`, whose own digest is the protocol's `corpus_sha256`.
@@ -59,35 +155,21 @@ impl Corpus {
 
     /// `corpus-build.json`: what the payloads were made from.
     pub fn build_record(&self) -> &str {
-        unimplemented!()
+        &self.files[RECIPE]
     }
 
     /// Token lengths under this tokenizer and this template; `None` if none were recorded.
-    pub fn lengths(&self, _tokenizer_sha256: &str, _template_sha256: &str) -> Option<&Lengths> {
-        unimplemented!()
+    pub fn lengths(&self, tokenizer_sha256: &str, template_sha256: &str) -> Option<&Lengths> {
+        self.lengths.iter().find(|lengths| {
+            lengths.tokenizer_sha256 == tokenizer_sha256
+                && lengths.template_sha256 == template_sha256
+        })
     }
 }
 
-/// Lengths of all payloads under one tokenizer and template, `lengths/*.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Lengths {
-    /// As the engine reports it in `/v1/status`.
-    pub tokenizer_sha256: String,
-    /// As the engine reports it in `/v1/status`; of the empty text for a model without one.
-    pub template_sha256: String,
-    /// The command and the version that counted.
-    pub made_by: String,
-    /// By request id.
-    pub requests: BTreeMap<String, Length>,
+fn payload_path(id: &str) -> String {
+    format!("payloads/{id}.json")
 }
 
-/// What one payload comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Length {
-    /// Tokens of the rendered conversation, BOS included.
-    pub input_tokens: u64,
-    /// The longest token prefix it shares with any other payload of the corpus.
-    pub max_shared_prefix_tokens: u64,
-}
+#[cfg(test)]
+mod tests;

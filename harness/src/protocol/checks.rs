@@ -6,9 +6,9 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Most requests a protocol may plan: enough for a day's run, small enough to list.
-pub const MAX_REQUESTS: u64 = 10_000;
+pub(super) const MAX_REQUESTS: u64 = 10_000;
 /// Most stop texts a request may carry, which is what OpenAI's API allows.
-pub const MAX_STOPS: usize = 4;
+pub(super) const MAX_STOPS: usize = 4;
 
 pub(super) fn check(protocol: &Protocol) -> Result<(), String> {
     named("/id", &protocol.id)?;

@@ -1,0 +1,79 @@
+//! What `strata-bench plan` prints: every request with the digest of its bytes, before any server
+//! is asked.
+
+use super::Suite;
+use crate::digest::sha256;
+use crate::plan::{Planned, plan};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+impl Suite {
+    /// The plan for people: a line a request, those of optional stages last.
+    pub fn plan_text(&self) -> String {
+        let protocol = &self.protocol;
+        let mut text = format!(
+            "{}  profile {}  corpus {}\n",
+            protocol.id, protocol.profile, protocol.corpus_sha256
+        );
+        if let Some(why) = &protocol.not_replayable {
+            text += &format!("cannot be replayed: {why}\n");
+        }
+        text += "request                       seed    cap  nominal  body sha256\n";
+        let required = plan(protocol, false).len();
+        for (i, request) in plan(protocol, true).iter().enumerate() {
+            let nominal = request.case.nominal_input_tokens;
+            let _ = writeln!(
+                text,
+                "{:<28} {:>5} {:>6} {:>8}  {}{}",
+                request.id,
+                request.seed,
+                request.max_output_tokens,
+                nominal.map_or("-".to_string(), |tokens| tokens.to_string()),
+                self.body_sha256(request).unwrap_or("-".to_string()),
+                if i < required { "" } else { "  optional" },
+            );
+        }
+        text
+    }
+
+    /// The same for programs, with the lengths recorded for each tokenizer.
+    pub fn plan_json(&self) -> Value {
+        let protocol = &self.protocol;
+        let required = plan(protocol, false).len();
+        let requests: Vec<Value> = plan(protocol, true)
+            .iter()
+            .enumerate()
+            .map(|(i, request)| {
+                json!({
+                    "id": request.id,
+                    "phase": request.phase,
+                    "case_id": request.case.id,
+                    "repetition": request.repetition,
+                    "seed": request.seed,
+                    "max_output_tokens": request.max_output_tokens,
+                    "concurrency": request.concurrency,
+                    "round": request.round,
+                    "optional": i >= required,
+                    "nominal_input_tokens": request.case.nominal_input_tokens,
+                    "body_sha256": self.body_sha256(request),
+                })
+            })
+            .collect();
+        json!({
+            "protocol": {
+                "id": protocol.id,
+                "profile": protocol.profile,
+                "suite": protocol.suite,
+                "corpus_sha256": protocol.corpus_sha256,
+                "not_replayable": protocol.not_replayable,
+            },
+            "requests": requests,
+            "lengths": self.corpus.as_ref().map(|corpus| &corpus.lengths),
+        })
+    }
+
+    fn body_sha256(&self, request: &Planned) -> Option<String> {
+        let body = self.corpus.as_ref()?.body(&request.id)?;
+        Some(sha256(body.as_bytes()))
+    }
+}
