@@ -156,6 +156,20 @@ pub(super) fn shared_prefix_is_of_the_corpus(report: &Report, log: &mut Log) {
     });
 }
 
+pub(super) fn shared_prefix_is_the_protocols(report: &Report, log: &mut Log) {
+    let pinned = report.protocol.and_then(|protocol| protocol.frozen_shared_prefix_tokens.as_ref());
+    let Some(pinned) = pinned else { return log.idle("the protocol pins no shared prefixes") };
+    for check in checks(report) {
+        let wanted = pinned.get(check.request.id).and_then(serde_json::Value::as_u64);
+        let (Some(wanted), Some(shared)) = (wanted, check.count("max_shared_prefix_tokens")) else {
+            continue;
+        };
+        log.judge(shared == wanted, || {
+            breach(check.place("max_shared_prefix_tokens"), wanted, shared)
+        });
+    }
+}
+
 fn status_reasons<'a>(report: &Report<'a>) -> Option<&'a [Value]> {
     report.at("/extensions/status_reasons").map(Value::items)
 }

@@ -273,6 +273,10 @@ rules! {
         "the required duration runs from the first dispatch to the last end of the offsets";
     R412 Schema Error Full extensions::bodies_have_digests,
         "the body of every request that ended has a SHA-256 digest";
+    R413 Accounting Error FullAndProtocol extensions::shared_prefix_is_the_protocols,
+        "a shared prefix is as long as the protocol says, where it pins a tokenizer";
+    R414 Accounting Warning Any identity::memory_is_whole_pages,
+        "the memory of the machine is a whole number of pages of 4096 bytes";
     R420 Provenance Error Directory provenance::manifest_covers_the_folder,
         "MANIFEST.sha256 names every file of the folder with its digest";
     R421 Provenance Error Directory provenance::rebuild_makes_the_same,

@@ -71,7 +71,11 @@ mod tests {
         let document = parse(br#"{"a/b":[10,{"m~n":1}],"":{"":2},"01":3,"~1":4}"#).unwrap();
         let value = document.pointer(pointer).map(Value::to_string);
         assert_eq!(value.as_deref(), found, "{pointer}");
-        assert_eq!(document.clone().pointer_mut(pointer).is_some(), found.is_some(), "{pointer}");
+        let mut changed = document.clone();
+        if found.is_some() {
+            changed.set(pointer, Value::Null).unwrap();
+            assert_eq!(changed.pointer(pointer), Some(&Value::Null), "{pointer}");
+        }
     }
 
     #[test]
@@ -86,6 +90,19 @@ mod tests {
         check("/a~1b/-", None);
         check("/a~1b/0/0", None);
         check("01", None);
+    }
+
+    #[test]
+    fn values_are_set_or_added() {
+        let set = |pointer: &str| {
+            let mut document = parse(br#"{"a":[1],"b":2}"#).unwrap();
+            document.set(pointer, Value::Null).map(|()| document.to_string())
+        };
+        assert_eq!(set("").unwrap(), "null");
+        assert_eq!(set("/a/0").unwrap(), r#"{"a":[null],"b":2}"#);
+        assert_eq!(set("/a/1").unwrap(), r#"{"a":[1,null],"b":2}"#);
+        assert_eq!(set("/c~1d").unwrap(), r#"{"a":[1],"b":2,"c/d":null}"#);
+        assert_eq!((set("/a/2"), set("/b/c"), set("a")), (None, None, None));
     }
 
     #[test]

