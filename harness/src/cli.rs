@@ -10,6 +10,7 @@ use strata_harness::client::watched::Timeouts;
 use strata_harness::config::Declared;
 use strata_harness::corpus::Suite;
 use strata_harness::profile::{Profile, group_names};
+use strata_harness::protocol::Protocol;
 use strata_harness::redact::Redactor;
 use strata_harness::run::{Order, Target};
 
@@ -37,7 +38,44 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Plan(PlanCommand),
     Run(Box<RunCommand>),
+    Check(CheckCommand),
     Rebuild(RebuildCommand),
+}
+
+/// Review a report, or the folder of a run with all its files, rule by rule.
+#[derive(FromArgs, Debug)]
+#[argh(subcommand, name = "check", help_triggers("-h", "--help"))]
+pub(crate) struct CheckCommand {
+    /// a report, or a folder with results.json
+    #[argh(positional, arg_name = "report")]
+    pub(crate) path: PathBuf,
+    /// a protocol file, for reports of a protocol that this program does not carry
+    #[argh(option, arg_name = "file")]
+    protocol: Option<PathBuf>,
+    /// what makes the exit code 4: error (the default) or warning
+    #[argh(option, default = "FailOn::Error", arg_name = "severity")]
+    pub(crate) fail_on: FailOn,
+    /// text or json
+    #[argh(option, default = "Output::Text", arg_name = "form")]
+    pub(crate) output: Output,
+}
+
+/// The least severe finding that fails a check.
+#[derive(FromArgValue, Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FailOn {
+    Error,
+    Warning,
+}
+
+impl CheckCommand {
+    /// The protocols that reports are checked against.
+    pub(crate) fn protocols(&self) -> Result<Vec<Protocol>, String> {
+        let carried = Suite::names().into_iter().map(Suite::named);
+        let given = self.protocol.iter().map(|file| Suite::open(file));
+        let suites: Result<Vec<Suite>, _> = given.chain(carried).collect();
+        let suites = suites.map_err(|error| error.to_string())?;
+        Ok(suites.into_iter().map(|suite| suite.protocol).collect())
+    }
 }
 
 /// Print the requests of a protocol, with the digest of each body. Touches no network.

@@ -5,8 +5,8 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
-
 pub mod bundle;
+pub mod check;
 pub mod client;
 pub mod command;
 pub mod config;
@@ -28,6 +28,7 @@ pub mod record;
 pub mod redact;
 pub mod replay;
 pub mod report;
+pub mod review;
 pub mod run;
 #[cfg(test)]
 mod scratch;

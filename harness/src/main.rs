@@ -5,7 +5,7 @@
 mod cli;
 
 use argh::FromArgs;
-use cli::{Cli, Command, Output, PlanCommand, RebuildCommand, RunCommand};
+use cli::{CheckCommand, Cli, Command, FailOn, Output, PlanCommand, RebuildCommand, RunCommand};
 use serde_json::json;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use strata_harness::bundle::Bundle;
+use strata_harness::check::Severity;
 use strata_harness::client::clock::SystemClock;
 use strata_harness::config::Stop;
 use strata_harness::digest::sha256;
@@ -21,6 +22,7 @@ use strata_harness::plan::plan;
 use strata_harness::rebuild::rebuild;
 use strata_harness::redact::Redactor;
 use strata_harness::report::RunStatus;
+use strata_harness::review::review;
 use strata_harness::run::{Outcome, RunError, Surroundings, run};
 
 /// What a shell is told.
@@ -30,6 +32,7 @@ enum Exit {
     Internal = 1,
     Usage = 2,
     Nonconforming = 3,
+    Rejected = 4,
     Unreachable = 6,
     Interrupted = 130,
 }
@@ -59,6 +62,7 @@ fn dispatch(arguments: &[String]) -> Result<Exit, Failure> {
     match Cli::from_args(&["strata-bench"], &words) {
         Ok(Cli { command: Command::Plan(command) }) => print_plan(&command),
         Ok(Cli { command: Command::Run(command) }) => run_command(&command, arguments),
+        Ok(Cli { command: Command::Check(command) }) => check_command(&command),
         Ok(Cli { command: Command::Rebuild(command) }) => rebuild_command(&command),
         Err(early) if early.status.is_ok() => {
             println!("{}", early.output.trim_end());
@@ -100,6 +104,21 @@ fn print_plan(command: &PlanCommand) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Well)
+}
+
+fn check_command(command: &CheckCommand) -> Result<Exit, Failure> {
+    let usage = |message: String| (Exit::Usage, message);
+    let protocols = command.protocols().map_err(usage)?;
+    let outcome = review(&command.path, &protocols).map_err(usage)?;
+    match command.output {
+        Output::Text => print!("{}", outcome.text()),
+        Output::Json => println!("{:#}", outcome.json()),
+    }
+    let least = match command.fail_on {
+        FailOn::Error => Severity::Error,
+        FailOn::Warning => Severity::Warning,
+    };
+    Ok(if outcome.fails_on(least) { Exit::Rejected } else { Exit::Well })
 }
 
 fn rebuild_command(command: &RebuildCommand) -> Result<Exit, Failure> {

@@ -14,6 +14,7 @@ fn help_texts() {
     insta::assert_snapshot!("help", help(&["--help"]));
     insta::assert_snapshot!("help_plan", help(&["plan", "--help"]));
     insta::assert_snapshot!("help_run", help(&["run", "--help"]));
+    insta::assert_snapshot!("help_check", help(&["check", "--help"]));
     insta::assert_snapshot!("help_rebuild", help(&["rebuild", "--help"]));
 }
 

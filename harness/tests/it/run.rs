@@ -68,6 +68,14 @@ fn a_run_fills_its_folder() {
         ]
     );
     rebuilds(&folder);
+    passes(&folder);
+}
+
+/// `check` finds no error in the folder; its findings.
+fn passes(folder: &Folder) {
+    let output = bench(&["check"]).arg(folder.path("out")).output().unwrap();
+    let review = String::from_utf8(output.stdout.clone()).unwrap();
+    assert_eq!(code(&output), 0, "{review}");
 }
 
 /// `rebuild` changes nothing in a good folder and restores a lost report.
@@ -124,6 +132,7 @@ fn a_server_that_dies_leaves_a_partial_report() {
     assert_eq!(report["requests"][6]["status"], "skipped");
     assert_eq!(report["run"]["status"], "nonconforming");
     rebuilds(&folder);
+    passes(&folder);
 }
 
 #[test]
@@ -172,6 +181,7 @@ fn an_interrupted_run_leaves_a_partial_report() {
         "not sent: the operator interrupted the run"
     );
     rebuilds(&folder);
+    passes(&folder);
 }
 
 #[test]

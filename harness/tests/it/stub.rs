@@ -173,12 +173,13 @@ impl Honest {
                 "prompt_tokens_details": {"cached_tokens": 0},
             },
             "timings": {
-                "cache_n": 0, "prompt_n": input, "prompt_ms": 0.1, "predicted_n": 4,
-                "predicted_ms": 0.1, "predicted_per_second": 40_000.0,
+                "cache_n": 0, "prompt_n": input, "prompt_ms": 1.0, "predicted_n": 4,
+                "predicted_ms": 1.0, "predicted_per_second": 4_000.0,
             },
         });
         text += &format!("data: {last}\n\ndata: [DONE]\n\n");
-        Reply::stream(vec![(Duration::ZERO, text.into_bytes())])
+        // No sooner than the engine's times say.
+        Reply::stream(vec![(Duration::from_millis(2), text.into_bytes())])
     }
 
     pub(crate) fn start() -> Stub {
