@@ -94,7 +94,7 @@ rules! {
     R052 Schema Error Protocol quality::categories_are_the_protocols,
         "the categories and their sizes are the protocol's";
     R053 Accounting Error Full quality::recounted_from_evaluations,
-        "the passed requests of a category are those whose evaluation says so";
+        "a category counts the requests whose evaluation says so";
     R060 Schema Error Protocol summaries::case_outer_metric_inner,
         "there is one summary per case and metric, case outer, metric inner, with its unit";
     R061 Schema Error Any summaries::of_the_performance_stage,
@@ -228,13 +228,13 @@ rules! {
     R150 Schema Error Full extensions::checks_are_the_requests,
         "there is a check for every request, in order";
     R151 Accounting Error Full extensions::input_is_as_frozen,
-        "a payload has the frozen number of tokens";
+        "a payload has the frozen number of tokens, or is said to be outside the tolerance";
     R152 Accounting Error Full extensions::reuse_is_cached_beyond_prefix,
         "a payload was reused exactly when more was cached than payloads share";
     R153 Accounting Error Full extensions::shared_prefix_is_shorter,
         "a shared prefix is shorter than its payload";
-    R154 Status Error Full extensions::length_is_within_tolerance,
-        "no payload of a complete run is outside the length tolerance";
+    R154 Status Error FullAndProtocol extensions::length_flag_is_as_measured,
+        "a payload is flagged when it is outside the length tolerance; a complete run has none";
     R155 Accounting Warning FullAndProtocol extensions::length_is_near_nominal,
         "a payload is as long as its case says, within the protocol's tolerance";
     R156 Accounting Warning Full extensions::longest_shared_prefix_twice,

@@ -2,6 +2,7 @@
 //! reports in which one digit was changed.
 
 mod conformance;
+mod folder;
 mod mutation;
 mod snapshots;
 mod total;

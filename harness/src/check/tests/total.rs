@@ -1,7 +1,8 @@
 //! The review ends in an outcome whatever it is given.
 
 use super::{Bench, protocols, read};
-use crate::check::{Outcome, RULES, Severity, State, Subject, check};
+use crate::check::rule::Needs;
+use crate::check::{MAX_FINDINGS, Outcome, RULES, Severity, State, Subject, check};
 use crate::json::{Number, Value};
 use proptest::prelude::*;
 
@@ -35,7 +36,21 @@ fn an_unknown_protocol_is_said_once() {
     let errors = outcome.findings.iter().filter(|finding| finding.severity == Severity::Error);
     assert_eq!(errors.map(|error| error.rule.id).collect::<Vec<_>>(), ["R300"]);
     let unknown = State::NotApplicable("the protocol is unknown");
-    assert_eq!(outcome.rules.iter().filter(|(_, state)| *state == unknown).count(), 20);
+    for (rule, state) in outcome.rules {
+        let planned = matches!(rule.needs, Needs::Protocol | Needs::FullAndProtocol);
+        assert_eq!(planned, state == unknown, "{}", rule.id);
+    }
+}
+
+#[test]
+fn findings_of_a_rule_are_few_but_all_are_counted() {
+    let mut bench = Bench::open("golden/reports/full.json");
+    bench.root.set("/requests", Value::Array(vec![Value::Null; 150])).unwrap();
+    let outcome = bench.review(&bench.root);
+    let rule = |id: &str| outcome.rules.iter().find(|(rule, _)| rule.id == id).unwrap().1;
+    assert_eq!(rule("R003"), State::Failed { places: 150, failed: 150 });
+    let findings = outcome.findings.iter().filter(|finding| finding.rule.id == "R003");
+    assert_eq!(findings.count(), MAX_FINDINGS);
 }
 
 /// Small documents whose keys are those of reports, so that rules find something to stumble over.
