@@ -33,6 +33,22 @@ impl Bundle {
         Ok(Bundle { folder: folder.to_path_buf() })
     }
 
+    /// A folder that was filled before.
+    pub fn open(folder: &Path) -> Bundle {
+        Bundle { folder: folder.to_path_buf() }
+    }
+
+    /// Puts a report in place of any that is there, and the manifest in order; `false` if that one
+    /// was the same, byte for byte.
+    pub fn replace_results(&self, json: &[u8]) -> Result<bool, String> {
+        if fs::read(self.path(RESULTS)).is_ok_and(|found| found == json) {
+            return Ok(false);
+        }
+        self.write(RESULTS, json)?;
+        self.seal()?;
+        Ok(true)
+    }
+
     /// Where the file of this name is.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)

@@ -54,7 +54,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_line_splits_back_into_its_arguments(argv in proptest::collection::vec(".{0,12}", 0..6)) {
+        fn a_line_splits_back(argv in proptest::collection::vec(".{0,12}", 0..6)) {
             prop_assert_eq!(split(&line(&argv)), argv);
         }
     }

@@ -5,7 +5,7 @@
 //! for that, so the engine is started by way of [`supervise`]: this program once more, which asks
 //! and then becomes the engine.
 
-use crate::client::http::BaseUrl;
+use crate::client::base_url::BaseUrl;
 use std::fmt;
 use std::fs::{self, File};
 use std::net::TcpListener;

@@ -15,6 +15,8 @@ pub mod digest;
 pub mod engine_process;
 pub mod evaluate;
 pub mod fact;
+#[cfg(test)]
+mod fixture;
 pub mod json;
 pub mod nonce;
 pub mod plan;
@@ -26,9 +28,11 @@ pub mod record;
 pub mod redact;
 pub mod replay;
 pub mod report;
+pub mod review;
 pub mod run;
 #[cfg(test)]
 mod scratch;
 pub mod server;
 pub mod summary;
 pub mod transcript;
+pub mod version;

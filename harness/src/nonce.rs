@@ -32,8 +32,8 @@ mod tests {
     #[test]
     fn bodies() {
         check(
-            r#"{"seed":1,"messages":[{"role":"system","content":"s"},{"role":"user","content":"u"}]}"#,
-            r#"{"seed":1,"messages":[{"role":"system","content":"s"},{"role":"user","content":"N u"}]}"#,
+            r#"{"messages":[{"role":"tool","content":"s"},{"role":"user","content":"u"}],"n":1}"#,
+            r#"{"messages":[{"role":"tool","content":"s"},{"role":"user","content":"N u"}],"n":1}"#,
         );
         check(
             r#"{"messages":[{"role":"user","content":[{"type":"text","text":"u"}]}]}"#,

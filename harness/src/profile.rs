@@ -115,8 +115,7 @@ impl Profile {
 
     /// The options by group of the report, paths reduced to their base names.
     pub fn grouped(&self) -> GroupedOptions {
-        let groups: Map<String, Value> =
-            serde_json::from_str(OPTION_GROUPS).expect("spec/option-groups.json is an object");
+        let groups = option_groups();
         let empty = groups.keys().map(|group| (group.clone(), Value::Object(Map::new())));
         let mut grouped = GroupedOptions { groups: empty.collect(), other: Map::new() };
         for (name, value) in self.texts() {
@@ -148,6 +147,15 @@ impl Profile {
         let path = self.folder.join(value);
         (!value.is_empty() && path.is_file()).then_some(path)
     }
+}
+
+fn option_groups() -> Map<String, Value> {
+    serde_json::from_str(OPTION_GROUPS).expect("spec/option-groups.json is an object")
+}
+
+/// The groups of `/configuration` in the order of a report.
+pub fn group_names() -> Vec<String> {
+    option_groups().keys().cloned().collect()
 }
 
 /// The options an engine runs with.

@@ -1,30 +1,34 @@
 //! A whole run: a server started or found, asked what it is, the protocol replayed against it, and
 //! the folder written. The measured part is `replay`; what a report says of it is `rebuild`'s.
 
+mod describe;
+mod reach;
+
 use crate::bundle::{Bundle, RESULTS};
-use crate::client::clock::{Clock, SystemClock};
-use crate::client::http::{BaseUrl, Http, Timeouts};
-use crate::config::{Artifact, Config, Declared, End, Options, Runner, SCHEMA_VERSION, Stop};
+use crate::client::base_url::BaseUrl;
+use crate::client::clock::SystemClock;
+use crate::client::watched::Timeouts;
+use crate::config::{Artifact, Config, Declared, End, Runner, Stop};
 use crate::corpus::{Corpus, Suite};
-use crate::engine_process::{EngineProcess, Launch, StartError, free_port};
 use crate::fact::Fact;
 use crate::plan::plan;
-use crate::probe::{Machine, files, process};
+use crate::probe::{cpu, process};
 use crate::profile::Profile;
 use crate::rebuild::rebuild_from;
 use crate::record::Recorder;
 use crate::redact::Redactor;
 use crate::replay::{Replay, Sending};
 use crate::report::RunStatus;
-use crate::report::assemble::TEMPLATE_PATH;
-use crate::server::SelfDescription;
+use crate::report::number::round;
 use crate::transcript::FailureKind;
+use describe::{NOT_LOCAL, describe};
+use reach::Server;
 use serde_json::{Map, Value};
+use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-use std::{fmt, fs, thread};
+use std::sync::atomic::AtomicBool;
 
 /// What the operator asks for.
 pub struct Order {
@@ -56,7 +60,7 @@ pub enum Target {
     /// It runs.
     Url(BaseUrl),
     /// It is to be started.
-    Profile(Profile),
+    Profile(Box<Profile>),
 }
 
 /// What the program is told of the world around it.
@@ -147,11 +151,15 @@ pub fn run(
     let stop = stop.map_err(|error| unwritable(&outputs, &error))?;
     config.end = Some(End {
         stop: stop.clone().map(|stop| redact_stop(stop, &around.redactor)),
-        runner_cpu_s: crate::report::number::round(process::own_cpu_s() - cpu_before, 3),
-        load: if http.is_local() { crate::probe::cpu::load(&around.root) } else { not_local() },
+        runner_cpu_s: round(process::own_cpu_s() - cpu_before, 3),
+        load: if http.is_local() {
+            cpu::load(&around.root)
+        } else {
+            Fact::Unknown(NOT_LOCAL.to_string())
+        },
     });
     drop(server); // its last words are in the log before the log is sealed
-    conclude(&bundle, &config, &around.redactor, stop)
+    conclude(&bundle, config, &around.redactor, stop)
 }
 
 /// The bodies in the order of the plan.
@@ -182,268 +190,20 @@ fn corpus(suite: &Suite) -> Result<&Corpus, RunError> {
     })
 }
 
-/// A server that answers.
-struct Server {
-    http: Http,
-    engine: Option<EngineProcess>,
-    log: PathBuf,
-    description: SelfDescription,
-}
-
-impl Server {
-    fn reach(order: &Order, around: &Surroundings, bundle: &Bundle) -> Result<Server, RunError> {
-        let log = bundle.path("provenance/engine.log");
-        let client = |url| {
-            let (clock, cancel) = (around.clock, Arc::clone(&around.cancel));
-            Http::new(url, order.credential.clone(), order.timeouts, clock, cancel)
-        };
-        let unreachable = |error: &dyn fmt::Display| RunError::Unreachable(error.to_string());
-        let (http, engine) = match &order.target {
-            Target::Url(url) => {
-                let http = client(url.clone());
-                let (status, _) = http.get("/health").map_err(|error| unreachable(&error))?;
-                if status == 503 {
-                    return Err(unreachable(&format!("{url} is not ready (HTTP 503 of /health)")));
-                }
-                (http, None)
-            }
-            Target::Profile(profile) => {
-                let (mut engine, url) = start(profile, around, &log)?;
-                let http = client(url);
-                wait_ready(&http, profile, &mut engine, &log)?;
-                (http, Some(engine))
-            }
-        };
-        let description = SelfDescription::ask(&http).map_err(|error| unreachable(&error))?;
-        Ok(Server { http, engine, log, description })
-    }
-
-    /// Why the server is gone, if it is.
-    fn lost(&mut self) -> Option<String> {
-        if let Some(engine) = &mut self.engine
-            && let Err(ended) = engine.check_alive(&self.log)
-        {
-            return Some(ended);
-        }
-        self.http.get("/health").err().map(|fault| fault.message)
-    }
-}
-
-fn start(
-    profile: &Profile,
-    around: &Surroundings,
-    log: &Path,
-) -> Result<(EngineProcess, BaseUrl), RunError> {
-    let port = match profile.ready_line {
-        Some(_) => 0,
-        None => free_port().map_err(RunError::Internal)?,
-    };
-    let beside = around.program.parent().unwrap_or(Path::new("."));
-    let launch = Launch {
-        supervisor: &around.program,
-        program: profile.program(beside),
-        arguments: profile.arguments(port),
-        ready_line: profile.ready_line.as_deref(),
-        port,
-        timeout: profile.ready_timeout(),
-        log,
-    };
-    let interrupted = || around.cancel.load(Ordering::Relaxed);
-    EngineProcess::start(&launch, &interrupted).map_err(|error| match error {
-        StartError::Interrupted => RunError::Interrupted,
-        StartError::Failed(message) => {
-            RunError::Unreachable(format!("profile {}: {message}", profile.name))
-        }
-    })
-}
-
-fn wait_ready(
-    http: &Http,
-    profile: &Profile,
-    engine: &mut EngineProcess,
-    log: &Path,
-) -> Result<(), RunError> {
-    const POLL: Duration = Duration::from_millis(50);
-    let deadline = Instant::now() + profile.ready_timeout();
-    let (name, path) = (&profile.name, &profile.ready_path);
-    loop {
-        let answer = match http.get(path) {
-            Ok((200, _)) => return Ok(()),
-            Ok((status, _)) => format!("HTTP {status}"),
-            Err(fault) if fault.kind == crate::client::transport::FaultKind::Interrupted => {
-                return Err(RunError::Interrupted);
-            }
-            Err(fault) => fault.message,
-        };
-        engine
-            .check_alive(log)
-            .map_err(|ended| RunError::Unreachable(format!("profile {name}: {ended}")))?;
-        if Instant::now() > deadline {
-            return Err(RunError::Unreachable(format!(
-                "profile {name}: {path} did not answer 200 within {:?} (ready_timeout_s): {answer}",
-                profile.ready_timeout()
-            )));
-        }
-        thread::sleep(POLL);
-    }
-}
-
-fn describe(
-    order: &Order,
-    around: &Surroundings,
-    bundle: &Bundle,
-    server: &Server,
-) -> Result<Config, RunError> {
-    let (local, description) = (server.http.is_local(), &server.description);
-    let (provenance, status_missing) = write_provenance(order, bundle, description)?;
-    let model_paths = if local { model_paths(order, description) } else { Vec::new() };
-    let machine = match local {
-        true => Machine::probe(
-            &around.root,
-            model_paths.first().map(PathBuf::as_path),
-            description.uses_gpu(),
-        ),
-        false => Machine::unknown(NOT_LOCAL),
-    };
-    let started_at = around.clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let stamp: String = started_at.chars().filter(|c| !matches!(c, '-' | ':')).collect();
-    Ok(Config {
-        schema_version: SCHEMA_VERSION,
-        protocol: order.suite.protocol.clone(),
-        protocol_known: Suite::with_protocol_id(&order.suite.protocol.id)
-            .is_some_and(|known| known.protocol == order.suite.protocol),
-        lengths: lengths(corpus(&order.suite)?, description),
-        run: crate::config::Run {
-            id: format!("{stamp}-{}", around.run_suffix),
-            started_at,
-            argv: order.argv.clone(),
-            started_engine: server.engine.is_some(),
-            api_key_sent: order.credential.is_some(),
-            nonce: order.nonce.clone(),
-        },
-        declared: order.declared.clone(),
-        server: publishable(description, &around.redactor)?,
-        options: options(order),
-        engine_threads: match &server.engine {
-            Some(engine) => process::threads(&around.root, engine.id()),
-            None => Fact::Unknown("the runner did not start the engine's process".to_string()),
-        },
-        machine,
-        model_files: if order.skip_model_hash {
-            Fact::Unknown(files::SKIPPED.to_string())
-        } else {
-            files::hash(&files::with_shards(model_paths))
-        },
-        runner: around.runner.clone(),
-        provenance,
-        status_missing,
-        end: None,
-    })
-}
-
-/// The model's files on this host: those the server names and those the profile does.
-fn model_paths(order: &Order, description: &SelfDescription) -> Vec<PathBuf> {
-    let mut paths = Vec::new();
-    if let Target::Profile(profile) = &order.target {
-        paths.push(profile.model_path());
-        paths.extend(profile.side_files());
-    }
-    paths.extend(description.model_files());
-    let mut found = Vec::new();
-    for path in paths.iter().filter_map(|path| fs::canonicalize(path).ok()) {
-        if path.is_file() && !found.contains(&path) {
-            found.push(path);
-        }
-    }
-    found
-}
-
-fn options(order: &Order) -> Fact<Options> {
-    match (&order.target, &order.declared_groups) {
-        (Target::Profile(profile), _) => {
-            let grouped = profile.grouped();
-            Fact::Known(Options { groups: grouped.groups, other: Fact::Known(grouped.other) })
-        }
-        (Target::Url(_), Some(groups)) => Fact::Known(Options {
-            groups: groups.clone(),
-            other: Fact::Unknown("only the groups of --config are declared".to_string()),
-        }),
-        (Target::Url(_), None) => Fact::Unknown(
-            "engine options are not exposed by a running server; start it from a profile or pass \
-             --config"
-                .to_string(),
-        ),
-    }
-}
-
-fn lengths(corpus: &Corpus, description: &SelfDescription) -> Fact<crate::corpus::Lengths> {
-    let tokenizer = description.text("/tokenizer/sha256");
-    let template = description.text("/template/sha256");
-    let (tokenizer, template) = match (tokenizer, template) {
-        (Fact::Known(tokenizer), Fact::Known(template)) => (tokenizer, template),
-        (Fact::Unknown(reason), _) | (_, Fact::Unknown(reason)) => {
-            return Fact::Unknown(format!("the tokenizer is not known: {reason}"));
-        }
-    };
-    Fact::of(
-        corpus.lengths(&tokenizer, &template).cloned(),
-        format!("no lengths are recorded for tokenizer {tokenizer} with template {template}"),
-    )
-}
-
-/// Writes the files a report lists, and says what the server left out of them.
-fn write_provenance(
-    order: &Order,
-    bundle: &Bundle,
-    description: &SelfDescription,
-) -> Result<(Vec<Artifact>, Map<String, Value>), RunError> {
-    let corpus = corpus(&order.suite)?;
-    let template = description.field("/template/text", |text| text.as_str().map(str::to_string));
-    let mut status_missing = Map::new();
-    if let Fact::Unknown(reason) = &template {
-        status_missing.insert("template".to_string(), Value::from(reason.as_str()));
-    }
-    let template = template.known().cloned().unwrap_or_default();
-    let mut artifacts = Vec::new();
-    for (path, text) in [
-        (TEMPLATE_PATH, template.as_str()),
-        ("provenance/corpus-manifest.sha256", corpus.manifest()),
-        ("provenance/corpus-build.json", corpus.build_record()),
-    ] {
-        let sha256 = bundle.write(path, text.as_bytes()).map_err(RunError::Internal)?;
-        artifacts.push(Artifact { kind: "provenance".to_string(), path: path.to_string(), sha256 });
-    }
-    Ok((artifacts, status_missing))
-}
-
-/// The description without what is private, and without the template, which has its own file.
-fn publishable(
-    description: &SelfDescription,
-    redactor: &Redactor,
-) -> Result<SelfDescription, RunError> {
-    let internal = |error: serde_json::Error| RunError::Internal(error.to_string());
-    let mut description = description.clone();
-    if let Fact::Known(status) = &mut description.status
-        && let Some(template) = status.get_mut("template").and_then(Value::as_object_mut)
-    {
-        template.remove("text");
-    }
-    let text = serde_json::to_string(&description).map_err(internal)?;
-    serde_json::from_str(&redactor.apply(&text)).map_err(internal)
-}
-
 fn conclude(
     bundle: &Bundle,
-    config: &Config,
+    mut config: Config,
     redactor: &Redactor,
     stop: Option<Stop>,
 ) -> Result<Outcome, RunError> {
     let log = bundle.path("provenance/engine.log");
     if let Ok(text) = fs::read(&log) {
         let clean = redactor.apply(&String::from_utf8_lossy(&text));
-        bundle.write("provenance/engine.log", clean.as_bytes()).map_err(RunError::Internal)?;
+        let path = "provenance/engine.log".to_string();
+        let sha256 = bundle.write(&path, clean.as_bytes()).map_err(RunError::Internal)?;
+        config.provenance.push(Artifact { kind: "provenance".to_string(), path, sha256 });
     }
-    let config = write_config(bundle, config)?;
+    let config = write_config(bundle, &config)?;
     let outputs = bundle.path("outputs.jsonl");
     let outputs = fs::read(&outputs).map_err(|error| unwritable(&outputs, &error))?;
     let report = rebuild_from(&outputs, &config)
@@ -478,9 +238,3 @@ fn redact_stop(stop: Stop, redactor: &Redactor) -> Stop {
 fn unwritable(path: &Path, error: &std::io::Error) -> RunError {
     RunError::Internal(format!("{}: {error}", path.display()))
 }
-
-fn not_local<T>() -> Fact<T> {
-    Fact::Unknown(NOT_LOCAL.to_string())
-}
-
-const NOT_LOCAL: &str = "the server does not run on this host";

@@ -27,6 +27,6 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.path); // what is left behind is in the temporary folder
+        let _ = std::fs::remove_dir_all(&self.path); // else it stays among temporary files
     }
 }

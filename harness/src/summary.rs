@@ -111,7 +111,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_median_lies_between_the_extremes(micros in proptest::collection::vec(0u64..1 << 40, 1..9)) {
+        fn a_median_lies_between_the_extremes(
+            micros in proptest::collection::vec(0u64..1 << 40, 1..9),
+        ) {
             let mut values: Vec<f64> = micros.iter().map(|&us| us as f64 / 1e6).collect();
             values.sort_by(f64::total_cmp);
             let median = median(&values).unwrap();

@@ -8,11 +8,11 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// Most files that are looked at.
-pub const MAX_FILES: usize = 10_000;
+pub const MAX_FILES: usize = 1_000;
 /// Deepest folder that is looked into.
 pub const MAX_LEVELS: usize = 8;
 /// Longest `MANIFEST.sha256`, in bytes.
-pub const MAX_MANIFEST_BYTES: u64 = 4 << 20;
+pub const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 
 /// What `MANIFEST.sha256` is called.
 pub const MANIFEST: &str = "MANIFEST.sha256";

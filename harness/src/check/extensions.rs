@@ -64,12 +64,14 @@ fn judge_ids(report: &Report, log: &mut Log, block: &str) {
     }
 }
 
-/// The report's own figure, and the protocol's where it pins one.
+/// The report's own figure, and the protocol's where it pins one. A length that is outside the
+/// tolerance, and said to be, is no error.
 pub(super) fn input_is_as_frozen(report: &Report, log: &mut Log) {
     for check in checks(report) {
         let Some(frozen) = check.count("frozen_input_tokens") else { continue };
         if let Some(input) = check.request.input_tokens {
-            log.judge(frozen == input, || {
+            let told = check.flag("length_outside_tolerance") == Some(true);
+            log.judge(frozen == input || told, || {
                 breach(check.place("frozen_input_tokens"), format!("input_tokens {input}"), frozen)
             });
         }
@@ -112,13 +114,27 @@ pub(super) fn shared_prefix_is_shorter(report: &Report, log: &mut Log) {
     }
 }
 
-pub(super) fn length_is_within_tolerance(report: &Report, log: &mut Log) {
+/// Measured from the frozen length or from the nominal one: a report does not say which.
+pub(super) fn length_flag_is_as_measured(report: &Report, log: &mut Log) {
+    let Some(protocol) = report.protocol else { return };
+    let complete = report.text("/run/status") == Some("complete");
     for check in checks(report) {
         let Some(outside) = check.flag("length_outside_tolerance") else { continue };
-        let complete = report.text("/run/status") == Some("complete");
-        log.judge(!outside || !complete, || {
-            breach(check.place("length_outside_tolerance"), "false in a complete run", outside)
-        });
+        let at = || check.place("length_outside_tolerance");
+        log.judge(!(outside && complete), || breach(at(), "false in a complete run", outside));
+        let nominal = check.request.planned.and_then(|planned| planned.case.nominal_input_tokens);
+        let lengths = [check.count("frozen_input_tokens"), nominal];
+        let far = |length: &u64| {
+            let input = check.request.input_tokens?;
+            Some(input.abs_diff(*length) > protocol.length_tolerance_tokens)
+        };
+        let measured: Vec<bool> = lengths.iter().flatten().filter_map(far).collect();
+        if !measured.is_empty() {
+            log.judge(measured.contains(&outside), || {
+                let tolerance = protocol.length_tolerance_tokens;
+                breach(at(), format!("{} at a tolerance of {tolerance}", !outside), outside)
+            });
+        }
     }
 }
 
@@ -154,6 +170,20 @@ pub(super) fn shared_prefix_is_of_the_corpus(report: &Report, log: &mut Log) {
         let expected = "more than 0: payloads of the whole corpus count, not only earlier ones";
         breach(check.place("max_shared_prefix_tokens"), expected, shared)
     });
+}
+
+pub(super) fn shared_prefix_is_the_protocols(report: &Report, log: &mut Log) {
+    let pinned = report.protocol.and_then(|protocol| protocol.frozen_shared_prefix_tokens.as_ref());
+    let Some(pinned) = pinned else { return log.idle("the protocol pins no shared prefixes") };
+    for check in checks(report) {
+        let wanted = pinned.get(check.request.id).and_then(serde_json::Value::as_u64);
+        let (Some(wanted), Some(shared)) = (wanted, check.count("max_shared_prefix_tokens")) else {
+            continue;
+        };
+        log.judge(shared == wanted, || {
+            breach(check.place("max_shared_prefix_tokens"), wanted, shared)
+        });
+    }
 }
 
 fn status_reasons<'a>(report: &Report<'a>) -> Option<&'a [Value]> {

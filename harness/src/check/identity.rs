@@ -193,6 +193,14 @@ pub(super) fn gpu_memory_is_whole_mib(report: &Report, log: &mut Log) {
     }
 }
 
+pub(super) fn memory_is_whole_pages(report: &Report, log: &mut Log) {
+    if let Some(bytes) = report.count("/hardware/ram_bytes") {
+        log.judge(bytes.is_multiple_of(4096), || {
+            breach("/hardware/ram_bytes", "a multiple of 4096", bytes)
+        });
+    }
+}
+
 pub(super) fn power_limit_decimals(report: &Report, log: &mut Log) {
     for (index, gpu) in gpus(report) {
         if let Some(watts) = gpu.get("power_limit_w").and_then(Value::as_number) {

@@ -8,11 +8,12 @@ use std::collections::HashSet;
 /// The pointers of all nulls outside `missing`, in the order of the document.
 fn nulls(report: &Report) -> Vec<String> {
     let mut nulls = Vec::new();
-    report.root.walk(&mut |pointer, value| {
-        if value.is_null() && !pointer.starts_with("/missing/") {
-            nulls.push(pointer.to_string());
+    report.root.walk(&mut |place, value| {
+        if value.is_null() {
+            nulls.push(place.to_string());
         }
     });
+    nulls.retain(|pointer| !pointer.starts_with("/missing/"));
     nulls
 }
 

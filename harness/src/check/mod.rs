@@ -138,3 +138,6 @@ fn unmet(needs: Needs, report: &Report) -> Option<&'static str> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -111,7 +111,8 @@ impl Outcome {
             self.rules.iter().filter(|(_, state)| wanted(state)).count()
         };
         format!(
-            "{}: {} errors, {} warnings, {} notes; of {} rules {} passed, {} failed, {} not applicable",
+            "{}: {} errors, {} warnings, {} notes; \
+             of {} rules {} passed, {} failed, {} not applicable",
             self.word(),
             self.count(Severity::Error),
             self.count(Severity::Warning),

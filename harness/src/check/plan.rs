@@ -6,6 +6,7 @@ use super::rule::{Log, breach};
 use crate::protocol::PhaseName;
 use std::collections::BTreeMap;
 
+/// Statuses of a request, the attempted ones first.
 const STATES: [&str; 4] = ["completed", "truncated", "failed", "skipped"];
 
 pub(super) fn phases_in_order(report: &Report, log: &mut Log) {
@@ -70,11 +71,12 @@ pub(super) fn counts_are_the_requests(report: &Report, log: &mut Log) {
         *seen.entry((request.phase, request.status)).or_default() += 1;
     }
     for phase in PhaseName::ALL {
-        for state in STATES {
-            let Some(found) = count(report, phase, state) else { continue };
-            let wanted = seen.remove(&(phase.as_str(), state)).unwrap_or(0);
+        let shown = STATES.map(|state| seen.remove(&(phase.as_str(), state)).unwrap_or(0));
+        let attempted = ("attempted", shown[..3].iter().sum());
+        for (field, wanted) in STATES.into_iter().zip(shown).chain([attempted]) {
+            let Some(found) = count(report, phase, field) else { continue };
             log.judge(found == wanted, || {
-                breach(place(phase, state), format!("{wanted} as in /requests"), found)
+                breach(place(phase, field), format!("{wanted} as in /requests"), found)
             });
         }
     }

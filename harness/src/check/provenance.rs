@@ -178,14 +178,15 @@ pub(super) fn rebuild_makes_the_same(report: &Report, log: &mut Log) {
     if let Ok(other) = json::parse(rebuilt)
         && !same
     {
-        report.root.walk(&mut |pointer, value| {
+        report.root.walk(&mut |place, value| {
             if !value.items().is_empty() || !value.entries().is_empty() {
                 return;
             }
-            let wanted = other.pointer(pointer);
+            let place = place.to_string();
+            let wanted = other.pointer(&place);
             differs |= wanted != Some(value);
             log.judge(wanted == Some(value), || {
-                breach(pointer, format!("{} by the record", printed(wanted)), printed(Some(value)))
+                breach(place, format!("{} by the record", printed(wanted)), printed(Some(value)))
             });
         });
     }
@@ -196,15 +197,15 @@ pub(super) fn rebuild_makes_the_same(report: &Report, log: &mut Log) {
 }
 
 pub(super) fn no_secret_and_no_home(report: &Report, log: &mut Log) {
-    report.root.walk(&mut |pointer, value| {
+    report.root.walk(&mut |place, value| {
         if let Some(text) = value.as_str() {
             log.judge(!gives_away(text), || {
-                breach(pointer, "no home folder and no key", quoted(text))
+                breach(place.to_string(), "no home folder and no key", quoted(text))
             });
         }
         for (key, _) in value.entries() {
             log.judge(!gives_away(key), || {
-                let at = format!("{pointer}/{}", escape(key));
+                let at = format!("{place}/{}", escape(key));
                 breach(at, "no home folder and no key", quoted(key))
             });
         }
@@ -213,10 +214,12 @@ pub(super) fn no_secret_and_no_home(report: &Report, log: &mut Log) {
 
 /// A folder under `/home`, `/Users` or `/root`, or `sk-` with eight letters or digits after it.
 fn gives_away(text: &str) -> bool {
-    let home = ["/home/", "/Users/", "/root/"].iter().any(|home| text.contains(home));
-    let key = text.match_indices("sk-").any(|(at, start)| {
+    let home = text.match_indices('/').any(|(at, _)| {
+        ["/home/", "/Users/", "/root/"].iter().any(|home| text[at..].starts_with(home))
+    });
+    let key = |(at, start): (usize, &str)| {
         let rest = text[at + start.len()..].bytes();
         rest.take_while(u8::is_ascii_alphanumeric).count() >= 8
-    });
-    home || key
+    };
+    home || (text.contains('-') && text.match_indices("sk-").any(key))
 }

@@ -78,15 +78,20 @@ fn evaluation<'a>(request: &Request<'a>, field: &str) -> Option<&'a str> {
 pub(super) fn recounted_from_evaluations(report: &Report, log: &mut Log) {
     let names = report.at("/quality/categories").map(Value::entries).unwrap_or_default();
     for (name, _) in names {
-        let Some((found, _)) = category(report, name) else { continue };
-        let right = |request: &&Request| {
-            passed(request) == Some(true) && evaluation(request, "category") == Some(name)
+        let Some((found_passed, found_total)) = category(report, name) else { continue };
+        let judged = || {
+            let requests = report.requests.iter();
+            requests.filter(|request| evaluation(request, "category") == Some(name))
         };
-        let wanted = report.requests.iter().filter(right).count() as u64;
-        log.judge(found == wanted, || {
-            let at = format!("/quality/categories/{}/passed", crate::json::escape(name));
-            breach(at, format!("{wanted} as in /requests"), found)
-        });
+        let right = judged().filter(|request| passed(request) == Some(true)).count() as u64;
+        let all = judged().count() as u64;
+        for (field, found, wanted) in [("passed", found_passed, right), ("total", found_total, all)]
+        {
+            log.judge(found == wanted, || {
+                let at = format!("/quality/categories/{}/{field}", crate::json::escape(name));
+                breach(at, format!("{wanted} as in /requests"), found)
+            });
+        }
     }
 }
 

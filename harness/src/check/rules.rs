@@ -94,7 +94,7 @@ rules! {
     R052 Schema Error Protocol quality::categories_are_the_protocols,
         "the categories and their sizes are the protocol's";
     R053 Accounting Error Full quality::recounted_from_evaluations,
-        "the passed requests of a category are those whose evaluation says so";
+        "a category counts the requests whose evaluation says so";
     R060 Schema Error Protocol summaries::case_outer_metric_inner,
         "there is one summary per case and metric, case outer, metric inner, with its unit";
     R061 Schema Error Any summaries::of_the_performance_stage,
@@ -228,13 +228,13 @@ rules! {
     R150 Schema Error Full extensions::checks_are_the_requests,
         "there is a check for every request, in order";
     R151 Accounting Error Full extensions::input_is_as_frozen,
-        "a payload has the frozen number of tokens";
+        "a payload has the frozen number of tokens, or is said to be outside the tolerance";
     R152 Accounting Error Full extensions::reuse_is_cached_beyond_prefix,
         "a payload was reused exactly when more was cached than payloads share";
     R153 Accounting Error Full extensions::shared_prefix_is_shorter,
         "a shared prefix is shorter than its payload";
-    R154 Status Error Full extensions::length_is_within_tolerance,
-        "no payload of a complete run is outside the length tolerance";
+    R154 Status Error FullAndProtocol extensions::length_flag_is_as_measured,
+        "a payload is flagged when it is outside the length tolerance; a complete run has none";
     R155 Accounting Warning FullAndProtocol extensions::length_is_near_nominal,
         "a payload is as long as its case says, within the protocol's tolerance";
     R156 Accounting Warning Full extensions::longest_shared_prefix_twice,
@@ -273,6 +273,10 @@ rules! {
         "the required duration runs from the first dispatch to the last end of the offsets";
     R412 Schema Error Full extensions::bodies_have_digests,
         "the body of every request that ended has a SHA-256 digest";
+    R413 Accounting Error FullAndProtocol extensions::shared_prefix_is_the_protocols,
+        "a shared prefix is as long as the protocol says, where it pins a tokenizer";
+    R414 Accounting Warning Any identity::memory_is_whole_pages,
+        "the memory of the machine is a whole number of pages of 4096 bytes";
     R420 Provenance Error Directory provenance::manifest_covers_the_folder,
         "MANIFEST.sha256 names every file of the folder with its digest";
     R421 Provenance Error Directory provenance::rebuild_makes_the_same,

@@ -4,7 +4,6 @@
 use super::report::{Report, printed, quoted};
 use super::rule::{Log, breach};
 use crate::json::{Value, escape};
-use std::collections::HashSet;
 
 /// The reference format's name.
 const FORMAT: &str = "strata-standard-benchmark";
@@ -26,7 +25,7 @@ pub(super) fn reference_format(report: &Report, log: &mut Log) {
 }
 
 pub(super) fn top_level_keys(report: &Report, log: &mut Log) {
-    let (found, wanted) = (keys(report.root), fields("").collect::<Vec<_>>());
+    let (found, wanted) = (keys(report.root), names("").collect::<Vec<_>>());
     let mut sorted = (found.clone(), wanted.clone());
     sorted.0.sort_unstable();
     sorted.1.sort_unstable();
@@ -38,7 +37,7 @@ pub(super) fn top_level_keys(report: &Report, log: &mut Log) {
 }
 
 pub(super) fn request_keys(report: &Report, log: &mut Log) {
-    let wanted: Vec<&str> = fields("/requests/*").collect();
+    let wanted: Vec<&str> = names("/requests/*").collect();
     for request in &report.requests {
         let found = keys(request.value);
         log.judge(found == wanted, || {
@@ -52,24 +51,25 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 pub(super) fn no_key_twice(report: &Report, log: &mut Log) {
-    report.root.walk(&mut |pointer, value| {
-        let mut seen = HashSet::new();
-        for (key, _) in value.entries() {
-            log.judge(seen.insert(key), || {
-                breach(format!("{pointer}/{}", escape(key)), "one value", "another before it")
+    report.root.walk(&mut |place, value| {
+        let mut keys = keys(value);
+        keys.sort_unstable();
+        for pair in keys.windows(2) {
+            log.judge(pair[0] != pair[1], || {
+                breach(format!("{place}/{}", escape(pair[0])), "one value", "another before it")
             });
         }
     });
 }
 
 pub(super) fn fields_and_types(report: &Report, log: &mut Log) {
-    for block in BLOCKS {
-        if report.wrapper && block.only_full {
-            continue;
-        }
+    for block in BLOCKS.iter().filter(|block| !(report.wrapper && block.only_full)) {
         let steps: Vec<&str> = block.at.split('/').skip(1).collect();
+        let fields: Vec<(&str, Form)> = block.fields().collect();
         for_each(report.root, String::new(), &steps, report.wrapper, &mut |place, value| {
-            judge_block(log, block, place, value);
+            if let Value::Object(entries) = value {
+                judge_fields(log, &fields, place, entries, block.open);
+            } // if not, that is judged where it is a field
         });
     }
 }
@@ -100,24 +100,29 @@ fn for_each(
     }
 }
 
-fn judge_block(log: &mut Log, block: &Block, place: &str, value: &Value) {
-    if value.is_null() {
-        return; // whether it may be null is judged where it is a field
+fn judge_fields(
+    log: &mut Log,
+    fields: &[(&str, Form)],
+    place: &str,
+    entries: &[(String, Value)],
+    open: bool,
+) {
+    let mut known = 0;
+    for (index, &(name, form)) in fields.iter().enumerate() {
+        // In a good report a field stands at its own place.
+        let expected = entries.get(index).filter(|(key, _)| key == name);
+        let entry = expected.or_else(|| entries.iter().rev().find(|(key, _)| key == name));
+        let found = entry.map(|(_, value)| value);
+        known += usize::from(found.is_some());
+        log.judge(found.is_some_and(|found| form.allows(found)), || {
+            breach(format!("{place}/{name}"), form.words(), printed(found))
+        });
     }
-    if !matches!(value, Value::Object(_)) {
-        return; // as above
+    if open || known == entries.len() {
+        return;
     }
-    for &(names, form) in block.fields {
-        for name in names.split(' ') {
-            let found = value.get(name);
-            log.judge(found.is_some_and(|found| form.allows(found)), || {
-                breach(format!("{place}/{name}"), form.words(), printed(found))
-            });
-        }
-    }
-    let known = |key: &str| block.names().any(|name| name == key);
-    for (key, found) in value.entries().iter().filter(|_| !block.open) {
-        log.judge(known(key), || {
+    for (key, found) in entries {
+        log.judge(fields.iter().any(|(name, _)| name == key), || {
             breach(format!("{place}/{}", escape(key)), "no such field", printed(Some(found)))
         });
     }
@@ -136,14 +141,14 @@ struct Block {
 }
 
 impl Block {
-    fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.fields.iter().flat_map(|(names, _)| names.split(' '))
+    fn fields(&self) -> impl Iterator<Item = (&'static str, Form)> {
+        self.fields.iter().flat_map(|(names, form)| names.split(' ').map(|name| (name, *form)))
     }
 }
 
 /// The names of a block's fields in order.
-fn fields(at: &str) -> impl Iterator<Item = &'static str> {
-    BLOCKS.iter().filter(move |block| block.at == at).flat_map(Block::names)
+fn names(at: &str) -> impl Iterator<Item = &'static str> {
+    BLOCKS.iter().filter(move |block| block.at == at).flat_map(Block::fields).map(|(name, _)| name)
 }
 
 /// The JSON type of a field.
@@ -387,5 +392,5 @@ pub(super) const ENGINE_OPTIONS: &str =
 
 /// The seven sampling parameters in order.
 pub(super) fn sampling_keys() -> Vec<&'static str> {
-    fields(SAMPLING).collect()
+    names(SAMPLING).collect()
 }

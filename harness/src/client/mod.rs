@@ -2,9 +2,11 @@
 //! event says is read in `transcript`; what it amounts to in `account`.
 
 pub mod attempt;
+pub mod base_url;
 pub mod clock;
 pub mod http;
 #[cfg(test)]
 pub(crate) mod scripted;
 pub mod sse;
 pub mod transport;
+pub mod watched;

@@ -37,6 +37,7 @@ pub fn assemble(
     let planned = plan(&config.protocol, false);
     let by_id = attempts_by_id(&planned, attempts)?;
     let first_dispatch_ns = attempts.iter().map(|a| a.dispatch_ns).min().unwrap_or_default();
+    let not_sent = format!("not sent: {}", status::why(config));
     let mut reasons = Reasons::default();
     let accounts: Vec<Account> = planned
         .iter()
@@ -45,7 +46,7 @@ pub fn assemble(
             let context = Context {
                 first_dispatch_ns,
                 passed_reasons: &config.protocol.passed_reasons,
-                not_sent: status::why(config),
+                not_sent: &not_sent,
             };
             let place = &mut reasons.at(&format!("/requests/{i}"));
             account(request, by_id.get(request.id.as_str()).copied(), &context, place)
@@ -122,7 +123,7 @@ fn report(
         let mut at = reasons.at("/extensions");
         let mut extensions = extensions::extensions(config, status_reasons, &mut at);
         extensions.request_checks = extensions::request_checks(config, &rows, &checks, &mut at);
-        extensions.request_sha256 = extensions::request_digests(planned, by_id, &mut at);
+        extensions.request_sha256 = extensions::request_digests(planned, by_id);
         extensions.client_offsets_us = extensions::client_offsets(accounts, &mut at);
         extensions
     };

@@ -86,31 +86,24 @@ pub(super) fn request_checks(
     rows.iter().zip(checks).map(entry).collect()
 }
 
+/// Digest of each body that was sent.
 pub(super) fn request_digests(
     planned: &[Planned],
     by_id: &BTreeMap<&str, &Attempt>,
-    at: &mut Place,
 ) -> Map<String, Value> {
-    let mut list = at.below("request_sha256");
-    let entry = |request: &Planned| {
-        let digest = by_id.get(request.id.as_str()).map(|attempt| attempt.body_sha256.as_str());
-        let digest = list.some(&request.id, digest, "the request was not sent");
-        (request.id.clone(), Value::from(digest))
-    };
-    planned.iter().map(entry).collect()
+    let sent = planned.iter().filter_map(|request| by_id.get(request.id.as_str()));
+    sent.map(|attempt| (attempt.request_id.clone(), Value::from(&*attempt.body_sha256))).collect()
 }
 
+/// Offsets of each request that was sent.
 pub(super) fn client_offsets(accounts: &[Account], at: &mut Place) -> Map<String, Value> {
     let mut list = at.below("client_offsets_us");
     let entry = |account: &Account| {
-        let id = account.row.id.clone();
-        let Some(offsets) = list.some(&id, account.offsets, "the request was not sent") else {
-            return (id, Value::Null);
-        };
+        let (id, offsets) = (account.row.id.clone(), account.offsets?);
         let mut at = list.below(&id);
         at.some("first_delta", offsets.first_delta, "no token arrived");
         at.some("first_answer", offsets.first_answer, "no answer text or tool call arrived");
-        (id, serde_json::json!(offsets))
+        Some((id, serde_json::json!(offsets)))
     };
-    accounts.iter().map(entry).collect()
+    accounts.iter().filter_map(entry).collect()
 }

@@ -1,7 +1,7 @@
 //! Whether a run counts, and every reason why not, the gravest first. A truncated answer is no
 //! reason; an answer that never came is.
 
-use super::{ClientOffsets, Configuration, Model, Request, RequestCheck, RequestCounts};
+use super::{ClientOffsets, Configuration, Counts, Model, Request, RequestCheck, RequestCounts};
 use crate::config::{Config, Stop};
 use crate::corpus::Length;
 use crate::fact::Fact;
@@ -26,78 +26,86 @@ pub struct Evidence<'a> {
 
 /// Why the run does not conform; empty if it does.
 pub fn reasons(evidence: &Evidence) -> Vec<String> {
-    let Evidence { config, planned, model, configuration, counts, checks } = *evidence;
-    let mut reasons = Vec::new();
-    let mut add = |applies: bool, reason: String| {
-        if applies {
-            reasons.push(reason);
-        }
-    };
-    add(model.files.is_none(), "no model file could be hashed".to_string());
-    add(
-        !config.protocol_known,
-        format!("the protocol {} is not one this runner carries", config.protocol.id),
-    );
-    add(
-        config.run.nonce.is_some(),
-        "the bodies carry a nonce, so they differ from the protocol's".to_string(),
-    );
-    let needed = needed_context(config, planned);
-    let context = configuration.context_tokens;
-    add(
-        context.zip(needed).is_some_and(|(context, needed)| context < needed),
-        format!(
-            "the context of {} tokens is too small: the plan needs {}",
-            context.unwrap_or_default(),
-            needed.unwrap_or_default()
-        ),
-    );
-    let sum = |of: fn(&super::Counts) -> u64| {
+    let parts = [of_the_order(evidence), of_the_requests(evidence), of_the_server(evidence)];
+    parts.into_iter().flatten().flatten().collect()
+}
+
+/// What was measured is not what the protocol asks for.
+fn of_the_order(evidence: &Evidence) -> Vec<Option<String>> {
+    let Evidence { config, planned, model, configuration, .. } = *evidence;
+    let unknown = format!("the protocol {} is not one this runner carries", config.protocol.id);
+    let nonce = "the bodies carry a nonce, so they differ from the protocol's";
+    let context = configuration.context_tokens.zip(needed_context(config, planned));
+    vec![
+        model.files.is_none().then(|| "no model file could be hashed".to_string()),
+        (!config.protocol_known).then_some(unknown),
+        config.run.nonce.is_some().then(|| nonce.to_string()),
+        context.filter(|(context, needed)| context < needed).map(|(context, needed)| {
+            format!("the context of {context} tokens is too small: the plan needs {needed}")
+        }),
+    ]
+}
+
+/// Not every planned request was answered, and answered from scratch.
+fn of_the_requests(evidence: &Evidence) -> Vec<Option<String>> {
+    let Evidence { config, counts, checks, .. } = *evidence;
+    let sum = |of: fn(&Counts) -> u64| {
         of(&counts.warmup) + of(&counts.performance) + of(&counts.sanity) + of(&counts.concurrency)
     };
     let (failed, skipped, all) = (sum(|c| c.failed), sum(|c| c.skipped), sum(|c| c.planned));
-    add(failed > 0, format!("{failed} of {all} planned requests failed"));
-    add(skipped > 0, format!("{skipped} of {all} planned requests were skipped: {}", why(config)));
-    add(
-        checks.iter().any(|check| check.unexpected_payload_reuse == Some(true)),
-        "the server reused more of a prompt than payloads share".to_string(),
-    );
-    add(
-        checks.iter().any(|check| check.length_outside_tolerance == Some(true)),
-        "an input is longer or shorter than its payload is recorded to be".to_string(),
-    );
-    add(
-        checks.iter().any(|check| check.frozen_input_tokens.is_none()),
-        "the input lengths are not recorded for this tokenizer and template".to_string(),
-    );
-    let earlier = config.server.count("/requests_served");
-    add(
-        earlier.known().is_some_and(|&served| served > 0),
-        format!(
-            "the server had answered {} requests before the run",
-            earlier.known().copied().unwrap_or_default()
+    let any = |is: fn(&RequestCheck) -> bool, reason: &str| {
+        checks.iter().any(is).then(|| reason.to_string())
+    };
+    vec![
+        (failed > 0).then(|| format!("{failed} of {all} planned requests failed")),
+        (skipped > 0)
+            .then(|| format!("{skipped} of {all} planned requests were skipped: {}", why(config))),
+        any(
+            |check| check.unexpected_payload_reuse == Some(true),
+            "the server reused more of a prompt than payloads share",
         ),
-    );
-    let template = &configuration.template.sha256;
-    add(
-        config.protocol.template_sha256.as_ref().is_some_and(|allowed| allowed != template),
-        "the chat template is not the protocol's".to_string(),
-    );
-    add(
-        config.runner.dirty.known() == Some(&true),
-        "the runner was built from sources that differ from its commit".to_string(),
-    );
+        any(
+            |check| check.length_outside_tolerance == Some(true),
+            "an input is longer or shorter than its payload is recorded to be",
+        ),
+        any(
+            |check| check.frozen_input_tokens.is_none(),
+            "the input lengths are not recorded for this tokenizer and template",
+        ),
+    ]
+}
+
+/// The server, or what server and runner were built from, is not as it must be.
+fn of_the_server(evidence: &Evidence) -> Vec<Option<String>> {
+    let Evidence { config, configuration, .. } = *evidence;
+    let earlier = config.server.count("/requests_served");
+    let allowed = config.protocol.template_sha256.as_ref();
     let engine_commit = config.server.text("/engine/commit");
+    let engine_dirty = config.server.field("/engine/dirty", |dirty| dirty.as_bool());
     let commits = engine_commit.known().zip(config.runner.commit.known());
-    add(
-        commits.is_some_and(|(engine, runner)| engine != runner),
-        "the engine was built from another commit than the runner".to_string(),
-    );
-    add(
-        config.server.field("/engine/dirty", |dirty| dirty.as_bool()).known() == Some(&true),
-        "the engine was built from sources that differ from its commit".to_string(),
-    );
-    reasons
+    let reason = |applies: bool, reason: &str| applies.then(|| reason.to_string());
+    vec![
+        earlier
+            .known()
+            .filter(|&&served| served > 0)
+            .map(|served| format!("the server had answered {served} requests before the run")),
+        reason(
+            allowed.is_some_and(|allowed| *allowed != configuration.template.sha256),
+            "the chat template is not the protocol's",
+        ),
+        reason(
+            config.runner.dirty.known() == Some(&true),
+            "the runner was built from sources that differ from its commit",
+        ),
+        reason(
+            engine_dirty.known() == Some(&true),
+            "the engine was built from sources that differ from its commit",
+        ),
+        reason(
+            commits.is_some_and(|(engine, runner)| engine != runner),
+            "the engine was built from another commit than the runner",
+        ),
+    ]
 }
 
 /// Why requests were left out.
@@ -154,4 +162,104 @@ fn recorded_length(config: &Config, id: &str) -> Option<u64> {
     recorded(config, id).map(|length| length.input_tokens).or_else(|| {
         config.protocol.frozen_input_tokens.as_ref()?.get(id).and_then(serde_json::Value::as_u64)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fact::Fact;
+    use crate::fixture::{Honest, config, outputs};
+    use crate::plan::plan;
+    use crate::rebuild::rebuild_from;
+    use serde_json::{Value, json};
+
+    /// The reasons of an honest run of which the value at `pointer` in config.json is another.
+    fn check(pointer: &str, value: Value, expected: &str) {
+        let config = config();
+        let reply = Honest { steps: vec![100; 3], ..Honest::PLAIN }.script();
+        let outputs = outputs(&plan(&config.protocol, false), &vec![reply; 5], 0);
+        let mut config = serde_json::to_value(&config).unwrap();
+        *config.pointer_mut(pointer).unwrap() = value;
+        let report = rebuild_from(&outputs, config.to_string().as_bytes()).unwrap();
+        assert_eq!(report.status_reasons, [expected], "{pointer}");
+    }
+
+    #[test]
+    fn each_reason() {
+        let unknown = || json!({"unknown": "for a test"});
+        check("/model_files", unknown(), "no model file could be hashed");
+        check(
+            "/protocol_known",
+            json!(false),
+            "the protocol small-v1 is not one this runner carries",
+        );
+        check(
+            "/run/nonce",
+            json!("N"),
+            "the bodies carry a nonce, so they differ from the protocol's",
+        );
+        check(
+            "/server/status/known/context_tokens",
+            json!(163),
+            "the context of 163 tokens is too small: the plan needs 164",
+        );
+        check(
+            "/lengths/known/requests/warmup/input_tokens",
+            json!(109),
+            "an input is longer or shorter than its payload is recorded to be",
+        );
+        check(
+            "/lengths",
+            unknown(),
+            "the input lengths are not recorded for this tokenizer and template",
+        );
+        check(
+            "/server/status/known/requests_served",
+            json!(7),
+            "the server had answered 7 requests before the run",
+        );
+        check(
+            "/protocol/template_sha256",
+            json!("00".repeat(32)),
+            "the chat template is not the protocol's",
+        );
+        check(
+            "/runner/dirty/known",
+            json!(true),
+            "the runner was built from sources that differ from its commit",
+        );
+        check(
+            "/server/status/known/engine/dirty",
+            json!(true),
+            "the engine was built from sources that differ from its commit",
+        );
+        check(
+            "/runner/commit/known",
+            json!("cd".repeat(20)),
+            "the engine was built from another commit than the runner",
+        );
+    }
+
+    #[test]
+    fn reuse_beyond_the_shared_prefix_is_a_reason() {
+        let config = config();
+        for (cached, expected) in
+            [(3, vec![]), (4, vec!["the server reused more of a prompt than payloads share"])]
+        {
+            let reply = Honest { cached, steps: vec![100; 3], ..Honest::PLAIN }.script();
+            let outputs = outputs(&plan(&config.protocol, false), &vec![reply; 5], 0);
+            let json = serde_json::to_vec(&config).unwrap();
+            let report = rebuild_from(&outputs, &json).unwrap();
+            assert_eq!(report.status_reasons, expected);
+        }
+    }
+
+    #[test]
+    fn an_unknown_number_of_earlier_requests_is_no_reason() {
+        let mut other = config();
+        other.server.status = Fact::Unknown("no /v1/status".to_string());
+        let reply = Honest { steps: vec![100; 3], ..Honest::PLAIN }.script();
+        let outputs = outputs(&plan(&other.protocol, false), &vec![reply; 5], 0);
+        let report = rebuild_from(&outputs, &serde_json::to_vec(&other).unwrap()).unwrap();
+        assert_eq!(report.status_reasons, Vec::<String>::new());
+    }
 }

@@ -24,7 +24,10 @@ fn finish(reason: &str) -> String {
 }
 
 const DONE: &str = "data: [DONE]\n\n";
-const USAGE: &str = r#"{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":64}}}"#;
+const USAGE: &str = concat!(
+    r#"{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":7,"#,
+    r#""prompt_tokens_details":{"cached_tokens":64}}}"#
+);
 const ROLE: &str = r#"{"role":"assistant","content":""}"#;
 
 /// The reading model of a thinking model's reply: keep-alive, role, reasoning, answer, usage.
@@ -189,12 +192,13 @@ fn what_breaks_after_the_end_breaks_nothing() {
 }
 
 proptest! {
-    /// Chunks are not tokens: however the text is cut into deltas, the count is the server's.
+    /// However the text is cut into deltas, it is the same, and the count is the server's.
     #[test]
-    fn text_does_not_depend_on_its_pieces(pieces in proptest::collection::vec("[a-z ]{1,9}", 1..9)) {
+    fn chunks_are_not_tokens(pieces in proptest::collection::vec("[a-z ]{1,9}", 1..9)) {
         let mut text: String =
             pieces.iter().map(|piece| delta(&format!(r#"{{"content":"{piece}"}}"#))).collect();
-        text += &(finish("stop") + &data(r#"{"choices":[],"usage":{"completion_tokens":40}}"#) + DONE);
+        let usage = data(r#"{"choices":[],"usage":{"completion_tokens":40}}"#);
+        text += &(finish("stop") + &usage + DONE);
         let found = read(Script::events(&[(1, &text)]));
         prop_assert_eq!(found.answer, pieces.concat());
         prop_assert_eq!(found.usage.completion_tokens, Some(40));
@@ -202,7 +206,11 @@ proptest! {
 
     /// Any bytes at all are read without a panic, and end in a verdict.
     #[test]
-    fn any_event_data_is_read(name in "(error)?", data in ".{0,60}", json in "[{}\\[\\]\",:a-z0-9]{0,60}") {
+    fn any_event_data_is_read(
+        name in "(error)?",
+        data in ".{0,60}",
+        json in "[{}\\[\\]\",:a-z0-9]{0,60}",
+    ) {
         let event = |data: &str| StampedEvent {
             at_ns: 1,
             name: (!name.is_empty()).then(|| name.clone()),

@@ -1,0 +1,260 @@
+use super::*;
+use crate::protocol::PhaseName;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+fn spec() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../spec")
+}
+
+fn embedded() -> Suite {
+    Suite::named("embedded-v1").unwrap()
+}
+
+/// The embedded corpus as its folder has it.
+fn files() -> Files {
+    folder::read(&spec().join("corpus/embedded-v1")).unwrap()
+}
+
+#[test]
+fn the_program_carries_what_lies_in_spec() {
+    for suite in Suite::names() {
+        let carried = Suite::named(suite).unwrap();
+        assert_eq!(Suite::with_protocol_id(&carried.protocol.id), Some(carried));
+    }
+    let on_disk = Suite::open(&spec().join("protocols/embedded-v1.json")).unwrap();
+    assert_eq!(on_disk, embedded());
+    let protocols = fs::read_dir(spec().join("protocols")).unwrap().count();
+    assert_eq!(protocols, Suite::names().len());
+}
+
+#[test]
+fn the_builder_makes_every_byte_again() {
+    let files = files();
+    let built = builder::build(&embedded().protocol, &files[RECIPE], &files[STOCK]).unwrap();
+    let made = |path: &&String| !path.starts_with("lengths/");
+    assert!(built.keys().eq(files.keys().filter(made)), "run the example build_corpus");
+    for (path, text) in &built {
+        assert_eq!(text, &files[path], "{path}: run the example build_corpus");
+    }
+}
+
+#[test]
+fn a_recipe_that_cannot_be_built_is_refused() {
+    let files = files();
+    let check = |from: &str, to: &str, problem: &str| {
+        let recipe = files[RECIPE].replacen(from, to, 1);
+        assert_ne!(recipe, files[RECIPE], "{from}");
+        let found = builder::build(&embedded().protocol, &recipe, &files[STOCK]).unwrap_err();
+        assert!(found.to_string().contains(problem), "{found}");
+    };
+    check("strata-corpus 1", "strata-corpus 9", "/generator is `strata-corpus 9`");
+    check("\"stock_sha256\": \"", "\"stock_sha256\": \"0", "restore the stock");
+    check("\"sentences\": 3", "\"sentences\": 300", "/conversations/0 wants more sentences");
+    check("\"sentences\": 8", "\"sentences\": 2", "/conversations/2 has a part with fewer");
+    check("\"case\": \"short\"", "\"case\": \"prompt-160\"", "is a second one of `prompt-160`");
+    check("\"case\": \"short\"", "\"case\": \"longer\"", "has none for performance-short-r1");
+    check("\"seed\": 115", "\"sede\": 115", "unknown field `sede`");
+}
+
+#[test]
+fn payloads_begin_apart_and_have_their_nominal_length() {
+    let suite = embedded();
+    let corpus = suite.corpus.unwrap();
+    let mut beginnings = BTreeSet::new();
+    for request in plan(&suite.protocol, true) {
+        let body: serde_json::Value =
+            serde_json::from_str(corpus.body(&request.id).unwrap()).unwrap();
+        let text = body["messages"][0]["content"].as_str().unwrap();
+        let beginning: Vec<&str> = text.split(' ').take(2).collect();
+        assert!(beginnings.insert(beginning.join(" ")), "{}: {text}", request.id);
+        for lengths in &corpus.lengths {
+            let length = lengths.requests[&request.id];
+            assert!(length.max_shared_prefix_tokens < 8, "{}: {length:?}", request.id);
+            if let Some(nominal) = request.case.nominal_input_tokens {
+                let apart = nominal.abs_diff(length.input_tokens);
+                assert!(apart <= suite.protocol.length_tolerance_tokens, "{}", request.id);
+            }
+            if request.repetition > 1 {
+                let first = format!("{}-{}-r1", request.phase.as_str(), request.case.id);
+                assert_eq!(lengths.requests[&first].input_tokens, length.input_tokens);
+            }
+        }
+    }
+}
+
+#[test]
+fn lengths_are_of_one_tokenizer_and_one_template() {
+    let corpus = embedded().corpus.unwrap();
+    let known = &corpus.lengths[0];
+    let (tokenizer, template) = (&known.tokenizer_sha256, &known.template_sha256);
+    assert_eq!(corpus.lengths(tokenizer, template), Some(known));
+    assert_eq!(corpus.lengths(template, template), None);
+    assert_eq!(corpus.lengths(tokenizer, tokenizer), None);
+}
+
+#[test]
+fn shared_prefixes_are_the_longest_over_the_corpus() {
+    let tokens = [("a", vec![1, 5, 6]), ("b", vec![1, 5, 7, 8]), ("c", vec![1])];
+    let tokens = tokens.into_iter().map(|(id, tokens)| (id.to_string(), tokens)).collect();
+    let lengths = Lengths::of("0123456789abcdef", "", "", &tokens);
+    let found = |id: &str| {
+        let length = lengths.requests[id];
+        (length.input_tokens, length.max_shared_prefix_tokens)
+    };
+    assert_eq!([found("a"), found("b"), found("c")], [(3, 2), (4, 2), (1, 1)]);
+    assert_eq!(lengths.path(), "lengths/0123456789ab.json");
+}
+
+/// Loads the embedded corpus after `change`. `sealed` makes the digests right again, so that what
+/// stands behind them is looked at.
+fn check(sealed: bool, change: impl FnOnce(&mut Files), problem: &str) {
+    let mut protocol = embedded().protocol;
+    let mut files = files();
+    change(&mut files);
+    if sealed {
+        let (lengths, rest): (Files, Files) = files
+            .into_iter()
+            .filter(|(path, _)| path != manifest::NAME)
+            .partition(|(path, _)| path.starts_with("lengths/"));
+        let manifest = manifest::write(&rest);
+        protocol.corpus_sha256 = sha256(manifest.as_bytes());
+        files = rest.into_iter().chain(lengths).collect();
+        files.insert(manifest::NAME.to_string(), manifest);
+    }
+    let found = Corpus::verify(&protocol, files).map(|_| ()).unwrap_err();
+    assert!(found.contains(problem), "{found}");
+}
+
+/// Changes the manifest and lets the protocol name the changed one.
+fn check_manifest(change: impl FnOnce(&str) -> String, problem: &str) {
+    let mut files = files();
+    files.retain(|path, _| !path.starts_with("lengths/"));
+    let manifest = change(&files.remove(manifest::NAME).unwrap());
+    let found = manifest::check(&manifest, &files).unwrap_err();
+    assert!(found.contains(problem), "{found}");
+}
+
+const WARMUP: &str = "payloads/warmup.json";
+
+fn in_warmup(from: &'static str, to: &'static str) -> impl FnOnce(&mut Files) {
+    move |files| {
+        let body = files[WARMUP].replacen(from, to, 1);
+        files.insert(WARMUP.to_string(), body);
+    }
+}
+
+#[test]
+fn a_corpus_that_is_not_the_protocols_is_refused() {
+    check(false, |files| drop(files.remove(manifest::NAME)), "manifest.sha256 is missing");
+    check(false, |files| drop(files.remove(WARMUP)), "payloads/warmup.json is missing");
+    let extra = |files: &mut Files| drop(files.insert("payloads/x.json".into(), "{}".into()));
+    check(false, extra, "payloads/x.json is not in manifest.sha256; remove it");
+    check(true, extra, "27 payloads for 26 planned requests");
+    check(false, in_warmup("Hens", "Cats"), "restore the file");
+    check(true, |files| drop(files.remove(WARMUP)), "payloads/warmup.json is missing");
+    check(true, |files| drop(files.remove(RECIPE)), "corpus-build.json is missing; restore it");
+    let longer = |files: &mut Files| files.get_mut(manifest::NAME).unwrap().push('\n');
+    check(false, longer, "take the corpus and the protocol of one version");
+}
+
+#[test]
+fn a_manifest_that_leads_elsewhere_is_refused() {
+    let rename = |to: &'static str| move |m: &str| m.replace(WARMUP, to);
+    for path in ["../warmup.json", "/etc/passwd", "payloads/../x", "payloads//x", "payloads/.x", ""]
+    {
+        check_manifest(rename(path), "paths are relative, without `.` or `..`");
+    }
+    check_manifest(rename("a\\b"), "paths are relative");
+    check_manifest(|m| format!("{m}{m}"), "out of order; sort by path, each once");
+    check_manifest(|m| m.replace("  ", " "), "expected `<sha256>  <path>`");
+    check_manifest(|m| m.to_uppercase().replace("PAYLOADS", "payloads"), "is missing");
+}
+
+#[test]
+fn a_body_that_contradicts_the_protocol_is_refused() {
+    let check = |from, to, problem| check(true, in_warmup(from, to), problem);
+    check("\"seed\":1", "\"seed\":2", "warmup.json: /seed is 2; the protocol says 1");
+    check("\"max_tokens\":64,", "", "/max_tokens is missing; the protocol says 64");
+    check("\"top_p\":1.0", "\"top_p\":0.9", "/top_p is 0.9; the protocol says 1.0");
+    check("\"stream\":true", "\"stream\":false", "/stream is false");
+    check("\"seed\"", "\"model\":\"m\",\"seed\"", "/model is \"m\"; the protocol sends no such");
+    check("\"role\"", "role", "not a JSON object");
+    check("\"messages\":[", "\"messages\":[],\"tools\":[", "/messages must be an array");
+    check("\"seed\"", "\"tools\":{},\"seed\"", "/tools must be an array");
+}
+
+#[test]
+fn lengths_that_do_not_fit_are_refused() {
+    let change = |from: &'static str, to: &'static str| {
+        move |files: &mut Files| {
+            let is_lengths = |(path, _): &(&String, &mut String)| path.starts_with("lengths/");
+            let (_, text) = files.iter_mut().find(is_lengths).unwrap();
+            *text = text.replacen(from, to, 1);
+        }
+    };
+    let digest = "\"tokenizer_sha256\": \"";
+    check(false, change(digest, "\"tokenizer_sha256\": \"_"), "rename it");
+    check(false, change("\"warmup\"", "\"cooldown\""), "/requests/warmup is missing");
+    check(false, change("\"input_tokens\": 40", "\"input_tokens\": 1"), "payloads must differ");
+    check(false, change("\"input_tokens\": 40", "\"input_tokens\": -1"), "invalid value");
+    let more = "\"requests\": {\"x\": {\"input_tokens\": 2, \"max_shared_prefix_tokens\": 1},";
+    check(false, change("\"requests\": {", more), "/requests has 27, the protocol plans 26");
+}
+
+#[test]
+fn a_folder_is_read_without_following_links() {
+    let root = std::env::temp_dir().join(format!("strata-corpus-{}", std::process::id()));
+    fs::create_dir_all(root.join("payloads/deep")).unwrap();
+    fs::write(root.join("a.txt"), "a").unwrap();
+    let problem = folder::read(&root).unwrap_err();
+    assert!(problem.starts_with("payloads/deep is a link, a special file"), "{problem}");
+    fs::remove_dir(root.join("payloads/deep")).unwrap();
+    fs::write(root.join("payloads/b.txt"), [0xff]).unwrap();
+    let problem = folder::read(&root).unwrap_err();
+    assert!(problem.starts_with("payloads/b.txt: not UTF-8"), "{problem}");
+    fs::write(root.join("payloads/b.txt"), "b").unwrap();
+    let files = folder::read(&root).unwrap();
+    assert_eq!(files.keys().collect::<Vec<_>>(), ["a.txt", "payloads/b.txt"]);
+    let problem = folder::read_file(&root.join("a.txt"), 0).unwrap_err();
+    assert_eq!(problem, "longer than 0 bytes");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("/etc/hostname", root.join("link.txt")).unwrap();
+        let problem = folder::read(&root).unwrap_err();
+        assert!(problem.starts_with("link.txt is a link"), "{problem}");
+    }
+    fs::remove_dir_all(&root).unwrap();
+    let gone = Suite::open(&root.join("x.json")).unwrap_err().to_string();
+    assert!(gone.contains("x.json: cannot be opened: "), "{gone}");
+}
+
+#[test]
+fn an_unknown_suite_is_answered_with_the_known() {
+    let problem = Suite::named("embedded-v2").unwrap_err().to_string();
+    let want = "suite `embedded-v2`: not one of embedded-v1, standard-v1; for a protocol of your \
+                own give its file";
+    assert_eq!(problem, want);
+}
+
+#[test]
+fn the_listing_shows_every_request() {
+    let suite = embedded();
+    let text = suite.plan_text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2 + 26);
+    let body = sha256(suite.corpus.as_ref().unwrap().body("warmup").unwrap().as_bytes());
+    let warmup = format!("{:<28} {:>5} {:>6} {:>8}  {body}", "warmup", 1, 64, 40);
+    assert_eq!(lines[2], warmup);
+    assert!(lines[27].starts_with("concurrency-pair-b-r2 "), "{}", lines[27]);
+    assert!(lines[27].ends_with("  optional"), "{}", lines[27]);
+    let json = suite.plan_json();
+    assert_eq!(json["requests"].as_array().unwrap().len(), 26);
+    assert_eq!(json["requests"][0]["body_sha256"], body);
+    assert_eq!(json["requests"][25]["round"], 2);
+    let standard = Suite::named("standard-v1").unwrap();
+    assert!(standard.plan_text().contains("cannot be replayed: its payloads are not public"));
+    assert_eq!(standard.plan_json()["requests"].as_array().unwrap().len(), 22);
+    assert_eq!(standard.protocol.phase(PhaseName::Concurrency), None);
+}
