@@ -68,6 +68,11 @@ fn check(findings: Vec<String>) {
     assert!(findings.is_empty(), "\n{}\n", findings.join("\n"));
 }
 
+/// A file of unit tests beside the code.
+fn is_test(name: &str) -> bool {
+    name.ends_with("/tests.rs") || name.contains("/tests/") || name.ends_with("/testing.rs")
+}
+
 /// Lines of the file without comments.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines()
@@ -89,11 +94,13 @@ fn files_are_short_and_say_what_they_are() {
         if lines > 700 {
             findings.push(format!("{name}: {lines} lines, at most 700"));
         }
+        let mut in_snapshot = false; // whose lines are as long as what they show
         for (at, line) in text.lines().enumerate() {
             let columns = line.chars().count();
-            if columns > 100 && !line.contains("http") {
+            if columns > 100 && !in_snapshot {
                 findings.push(format!("{name}:{}: {columns} columns, at most 100", at + 1));
             }
+            in_snapshot = line.contains("@r") || (in_snapshot && !line.trim().ends_with(");"));
         }
     }
     check(findings);
@@ -124,7 +131,7 @@ fn functions_are_short() {
 fn unsafe_stands_where_the_list_says() {
     let mut findings = Vec::new();
     for (name, text) in rust_files() {
-        let allowed = UNSAFE.contains(&name.as_str());
+        let allowed = UNSAFE.contains(&name.as_str()) || name.ends_with("/tidy.rs");
         for (at, line) in code(&text) {
             let has_unsafe = line.split(|c: char| !c.is_alphanumeric() && c != '_');
             if !allowed && has_unsafe.into_iter().any(|word| word == "unsafe") {
@@ -144,7 +151,7 @@ fn nothing_is_half_done_or_async() {
         ["dbg", "!("].concat(),
         ["#[ign", "ore"].concat(),
         ["async ", "fn"].concat(),
-        [".aw", "ait"].concat(),
+        ["async ", "move"].concat(),
         ["TO", "DO"].concat(),
         ["FIX", "ME"].concat(),
         ["../sh", "ared"].concat(),
@@ -170,6 +177,7 @@ fn engine_modules_use_only_what_lies_below_them() {
             continue; // lib.rs, error.rs, main.rs and what only main.rs uses
         };
         let production = text.split("#[cfg(test)]").next().unwrap_or("");
+        let production = if is_test(&name) { "" } else { production };
         for (at, line) in code(production) {
             for used in crate_names(line) {
                 let target = ROOT_NAMES.iter().find(|(n, _)| *n == used).map_or(used, |(_, m)| m);
@@ -211,8 +219,8 @@ fn crates_do_not_know_each_other() {
         if !name.ends_with("tidy.rs") && text.contains(other) {
             findings.push(format!("{name}: mentions {other}"));
         }
-        let is_test = name.contains("/tests/") || text.contains("#[cfg(test)]");
-        if name.starts_with("engine/src") && !is_test && text.contains("spec/") {
+        let production = text.split("#[cfg(test)]").next().unwrap_or("");
+        if name.starts_with("engine/src") && !is_test(&name) && production.contains("spec/") {
             findings.push(format!("{name}: the engine never reads spec/"));
         }
     }
@@ -223,7 +231,7 @@ fn crates_do_not_know_each_other() {
 fn only_commands_touch_the_process() {
     let mut findings = Vec::new();
     for (name, text) in [files("engine/src", ".rs"), files("harness/src", ".rs")].concat() {
-        if name.ends_with("src/main.rs") || name.contains("/src/cli") {
+        if name.ends_with("src/main.rs") || name.contains("/src/cli") || is_test(&name) {
             continue;
         }
         let production = text.split("#[cfg(test)]").next().unwrap_or("");
