@@ -80,3 +80,47 @@ impl fmt::Debug for Bytes {
         write!(f, "Bytes({})", self.len)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_share_the_owner_and_are_bounded() {
+        let bytes = Bytes::from(vec![0, 1, 2, 3, 4, 5]);
+        let part = bytes.slice(1, 4).slice(1, 3);
+        assert_eq!(&*part, [2, 3, 4]);
+        assert_eq!(part.as_ptr(), bytes[2..].as_ptr());
+        assert!(bytes.slice(6, 0).is_empty());
+        assert_eq!(&*Bytes::from(&b"static"[..]).slice(2, 2), b"at");
+    }
+
+    #[test]
+    #[should_panic(expected = "18446744073709551615 bytes at 3 lie outside of 4")]
+    fn a_part_beyond_the_end_of_a_part_panics() {
+        Bytes::from(vec![0; 8]).slice(2, 4).slice(3, usize::MAX);
+    }
+
+    #[test]
+    fn what_cannot_be_mapped_is_named() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let check = |path: &Path, problem: &str| {
+            let message = Bytes::map(path).unwrap_err().to_string();
+            assert!(message.contains(problem), "{message}");
+            assert!(message.starts_with(&path.display().to_string()), "{message}");
+        };
+        check(&folder, "is a directory, expected a GGUF file");
+        check(&folder.join("absent.gguf"), "cannot be read: ");
+        check(Path::new("/dev/null"), "is not a regular file, expected a GGUF file");
+        let empty = std::env::temp_dir().join(format!("empty-{}.gguf", std::process::id()));
+        std::fs::write(&empty, []).unwrap();
+        check(&empty, "is empty, expected a GGUF file");
+        std::fs::remove_file(&empty).unwrap();
+    }
+
+    #[test]
+    fn a_mapped_file_has_the_bytes_of_the_file() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs");
+        assert_eq!(*Bytes::map(&path).unwrap(), std::fs::read(&path).unwrap());
+    }
+}

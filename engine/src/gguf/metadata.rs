@@ -27,7 +27,7 @@ impl Metadata {
             if let Some(first) = metadata.by_key.insert(key.clone(), index) {
                 let key = quoted(&key);
                 return Err(Error::Model(format!(
-                    "key {key}: given twice, as {first} and {index}"
+                    "key {key}: given twice, as pairs {first} and {index}"
                 )));
             }
             metadata.pairs.push((key, value));
@@ -133,5 +133,72 @@ impl Metadata {
             scalar => format!("{} {scalar}", scalar.kind()),
         };
         Err(Error::Model(format!("{key}: expected {expected}, got {got}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gguf::File;
+    use crate::gguf::testing::Builder;
+
+    fn metadata<V: Into<Value>>(value: V) -> Metadata {
+        let file = Builder::new().key("k", value).build();
+        File::parse(file.into()).unwrap().metadata().clone()
+    }
+
+    fn check_error<T: std::fmt::Debug>(got: Result<Option<T>, Error>, message: &str) {
+        assert_eq!(got.unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn getters_give_the_value_or_nothing() {
+        assert_eq!(metadata("x").string("k"), Ok(Some("x")));
+        assert_eq!(metadata("x").string("absent"), Ok(None));
+        assert_eq!(metadata(true).boolean("k"), Ok(Some(true)));
+        assert_eq!(metadata(0.5_f32).float("k"), Ok(Some(0.5)));
+        assert_eq!(metadata(0.1_f64).float("k"), Ok(Some(0.1)));
+        assert_eq!(metadata(["", "é"]).strings("k"), Ok(Some(vec!["", "é"])));
+        assert_eq!(metadata([1.0_f32, -2.0]).floats("k"), Ok(Some(vec![1.0, -2.0])));
+        assert_eq!(metadata([1_i32, -2]).integers("k"), Ok(Some(vec![1, -2])));
+        assert_eq!(metadata([1_u32, 2]).integers("k"), Ok(Some(vec![1, 2])));
+    }
+
+    #[test]
+    fn every_integer_type_is_read_and_its_sign_checked() {
+        let narrow = [7_u8.into(), 7_i8.into(), 7_u16.into(), 7_i16.into()];
+        let wide = [7_u32.into(), 7_i32.into(), 7_u64.into(), 7_i64.into()];
+        for value in narrow.into_iter().chain(wide) {
+            assert_eq!(metadata::<Value>(value).unsigned("k"), Ok(Some(7)));
+        }
+        assert_eq!(metadata(u64::MAX).unsigned("k"), Ok(Some(u64::MAX)));
+        check_error(metadata(-1_i64).unsigned("k"), "k: expected an integer from 0 on, got i64 -1");
+        check_error(
+            metadata(1.5_f32).unsigned("k"),
+            "k: expected an integer from 0 on, got f32 1.5",
+        );
+    }
+
+    #[test]
+    fn other_types_are_named() {
+        check_error(metadata(7_u32).string("k"), "k: expected a string, got u32 7");
+        check_error(metadata("a").float("k"), "k: expected f32 or f64, got a string");
+        check_error(metadata(1_u8).boolean("k"), "k: expected a bool, got u8 1");
+        check_error(
+            metadata([1_u8]).floats("k"),
+            "k: expected an array of f32, got an array of u8",
+        );
+        check_error(
+            metadata([1_i32]).strings("k"),
+            "k: expected an array of string, got an array of i32",
+        );
+        check_error(
+            metadata(["a"]).integers("k"),
+            "k: expected an array of i32, got an array of string",
+        );
+        check_error(
+            metadata([u32::MAX]).integers("k"),
+            "k: expected an array of i32, got an array of u32",
+        );
     }
 }

@@ -123,7 +123,7 @@ fn read_version(reader: &mut Reader) -> Result<u32, ParseError> {
         b"FUGG" => return Err(reader.error("magic", BIG_ENDIAN.to_owned())),
         _ => {
             let got = magic.escape_ascii();
-            let problem = format!("not a GGUF file: expected it to begin with GGUF, got {got}");
+            let problem = format!("not a GGUF file: expected it to begin with `GGUF`, got `{got}`");
             return Err(reader.error("magic", problem));
         }
     }
@@ -180,7 +180,7 @@ fn read_tensors(
         if let Some(first) = by_name.insert(tensor.name.clone(), index) {
             let name = quoted(&tensor.name);
             return Err(Error::Model(format!(
-                "tensor {name}: given twice, as {first} and {index}"
+                "tensor {name}: given twice, as records {first} and {index}"
             )));
         }
         tensors.push(tensor);

@@ -63,7 +63,7 @@ impl Builder {
     pub(crate) fn build(&self) -> Vec<u8> {
         let alignment = self.pairs.iter().find(|(key, _)| key == "general.alignment");
         let alignment = match alignment {
-            Some((_, Value::U32(alignment))) => *alignment as usize,
+            Some((_, Value::U32(alignment))) => (*alignment).max(1) as usize,
             _ => 32,
         };
         let mut file = b"GGUF\x03\0\0\0".to_vec();

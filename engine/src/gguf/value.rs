@@ -81,13 +81,10 @@ impl Value {
             Kind::U64 => Value::U64(u64::from_le_bytes(reader.array(FIELD)?)),
             Kind::I64 => Value::I64(i64::from_le_bytes(reader.array(FIELD)?)),
             Kind::F64 => Value::F64(f64::from_le_bytes(reader.array(FIELD)?)),
-            Kind::Bool => match reader.array(FIELD)? {
-                [0] => Value::Bool(false),
-                [1] => Value::Bool(true),
-                [byte] => {
-                    return Err(reader.error("bool", format!("expected 0 or 1, got {byte}")));
-                }
-            },
+            Kind::Bool => {
+                let [byte] = reader.array(FIELD)?;
+                Value::Bool(boolean(reader, byte)?)
+            }
             Kind::String => Value::String(reader.string(FIELD)?),
             Kind::Array => Value::Array(Array::read(reader, MAX_ARRAY_DEPTH)?),
         })
@@ -151,8 +148,8 @@ impl Array {
             }
             _ => {
                 let bytes = reader.take("array", (count * kind.min_bytes()) as u64)?.to_vec();
-                if kind == Kind::Bool && bytes.iter().any(|byte| *byte > 1) {
-                    return Err(reader.error("array of bool", "expected only 0 or 1".to_owned()));
+                if kind == Kind::Bool {
+                    bytes.iter().try_for_each(|byte| boolean(reader, *byte).map(drop))?;
                 }
                 Ok(Array::Scalars(kind, bytes))
             }
@@ -270,5 +267,137 @@ impl fmt::Display for Kind {
     }
 }
 
+fn boolean(reader: &Reader, byte: u8) -> Result<bool, ParseError> {
+    match byte {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(reader.error("bool", format!("expected 0 or 1, got {byte}"))),
+    }
+}
+
 /// How deep arrays may lie in each other. Files in use nest none; the reader recurses.
 const MAX_ARRAY_DEPTH: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gguf::File;
+    use crate::gguf::testing::Builder;
+    use proptest::prelude::*;
+
+    fn scalar() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            any::<u8>().prop_map(Value::from),
+            any::<i8>().prop_map(Value::from),
+            any::<u16>().prop_map(Value::from),
+            any::<i16>().prop_map(Value::from),
+            any::<u32>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            prop::num::f32::NORMAL.prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            prop::num::f64::NORMAL.prop_map(Value::from),
+            any::<bool>().prop_map(Value::from),
+            any::<String>().prop_map(|text| Value::from(&*text)),
+        ]
+    }
+
+    fn array() -> impl Strategy<Value = Array> {
+        let array = prop_oneof![
+            prop::collection::vec(0..2_u8, 0..9).prop_map(|b| Array::Scalars(Kind::Bool, b)),
+            prop::collection::vec(any::<[u8; 2]>(), 0..9)
+                .prop_map(|b| Array::Scalars(Kind::I16, b.concat())),
+            prop::collection::vec(any::<[u8; 8]>(), 0..9)
+                .prop_map(|b| Array::Scalars(Kind::U64, b.concat())),
+            prop::collection::vec(any::<String>(), 0..9)
+                .prop_map(|strings| Array::Strings(strings.iter().map(|s| &**s).collect())),
+        ];
+        array.prop_recursive(MAX_ARRAY_DEPTH as u32 - 1, 30, 4, |inner| {
+            prop::collection::vec(inner, 0..4).prop_map(Array::Arrays)
+        })
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        prop_oneof![scalar(), array().prop_map(Value::from)]
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_comes_back_as_written(
+            values in prop::collection::vec(value(), 0..9),
+        ) {
+            let mut builder = Builder::new();
+            for (index, value) in values.iter().enumerate() {
+                builder = builder.key(&index.to_string(), value.clone());
+            }
+            let file = File::parse(builder.build().into()).unwrap();
+            let read: Vec<Value> = file.metadata().iter().map(|(_, value)| value.clone()).collect();
+            prop_assert_eq!(read, values);
+        }
+    }
+
+    /// A file whose key `k` has this type and these bytes is refused with this message.
+    fn check_refused(kind: u32, bytes: &[u8], message: &str) {
+        let mut file = Builder::new().key("k", 0_u8).build();
+        file.truncate(24 + 8 + 1);
+        file.extend(kind.to_le_bytes());
+        file.extend(bytes);
+        assert_eq!(File::parse(file.into()).unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn wrong_values_are_refused() {
+        check_refused(
+            13,
+            &[0],
+            "key `k`: value type: expected 0 to 12, got 13: the file is damaged (at byte 33)",
+        );
+        check_refused(7, &[2], "key `k`: bool: expected 0 or 1, got 2 (at byte 37)");
+        check_refused(
+            8,
+            &[1, 0, 0, 0, 0, 0, 0, 0, 0xff],
+            "key `k`: value: expected UTF-8, got other bytes: the file is damaged (at byte 45)",
+        );
+        check_refused(
+            9,
+            &[7, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 5],
+            "key `k`: bool: expected 0 or 1, got 5 (at byte 49)",
+        );
+        check_refused(
+            9,
+            &[10, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 5],
+            "key `k`: array length: 2 of at least 8 bytes each, 2 bytes are left: the file is cut \
+             short or damaged, download it again (at byte 41)",
+        );
+    }
+
+    #[test]
+    fn strings_that_are_utf8_only_together_are_refused() {
+        let mut array = vec![8, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0];
+        for byte in "é".bytes() {
+            array.extend([1, 0, 0, 0, 0, 0, 0, 0, byte]);
+        }
+        check_refused(
+            9,
+            &array,
+            "key `k`: array of strings: expected UTF-8, got other bytes: the file is damaged \
+             (at byte 66)",
+        );
+    }
+
+    #[test]
+    fn arrays_nest_as_deep_as_the_limit_and_no_deeper() {
+        let nested = |depth: usize| {
+            let innermost = Array::Scalars(Kind::U8, vec![1]);
+            let array = (1..depth).fold(innermost, |inner, _| Array::Arrays(vec![inner]));
+            File::parse(Builder::new().key("k", array).build().into())
+        };
+        nested(MAX_ARRAY_DEPTH).unwrap();
+        nested(MAX_ARRAY_DEPTH + 1).unwrap_err();
+        check_refused(
+            9,
+            &[9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0].repeat(100_000),
+            "key `k`: array: arrays lie more than 4 deep in each other (at byte 77)",
+        );
+    }
+}

@@ -12,18 +12,23 @@ pub(crate) fn decode(block: &[u8; LAYOUT.block_bytes], out: &mut [f32; LAYOUT.bl
 }
 
 /// The value of a half-precision float given by its bits. Exact; a NaN becomes quiet, as in
-/// hardware. Without a branch, so that loops over it vectorise.
+/// hardware. All cases are computed and one selected, so that loops over it vectorise; none goes
+/// through a subnormal `f32`, which costs processors a hundred cycles.
 #[inline(always)]
 pub const fn f16_to_f32(half: u16) -> f32 {
-    // With exponent and mantissa in the places of a 32-bit float, only the bias differs:
-    // 127 - 15 = 112. The product is exact and also normalises what was subnormal.
-    const REBIAS: f32 = f32::from_bits((127 + 112) << 23); // 2^112
+    const REBIAS: u32 = (127 - 15) << 23;
+    const SUBNORMAL_UNIT: f32 = f32::from_bits((127 - 24) << 23); // 2^-24
     let sign = (half as u32 & 0x8000) << 16;
-    let magnitude = (half as u32 & 0x7fff) << 13;
-    let finite = (f32::from_bits(magnitude) * REBIAS).to_bits();
-    let quiet = if magnitude > INFINITY_SHIFTED { 0x0040_0000 } else { 0 };
-    let special = 0x7f80_0000 | magnitude | quiet;
-    f32::from_bits(sign | if magnitude >= INFINITY_SHIFTED { special } else { finite })
+    let magnitude = half as u32 & 0x7fff;
+    let bits = if magnitude < 0x0400 {
+        (magnitude as f32 * SUBNORMAL_UNIT).to_bits()
+    } else if magnitude < 0x7c00 {
+        (magnitude << 13) + REBIAS
+    } else {
+        let quiet = if magnitude > 0x7c00 { 0x0040_0000 } else { 0 };
+        0x7f80_0000 | magnitude << 13 | quiet
+    };
+    f32::from_bits(sign | bits)
 }
 
 /// The bits of the nearest half-precision float, ties to even; values from 65520 on become
@@ -49,8 +54,6 @@ pub const fn f32_to_f16(value: f32) -> u16 {
     };
     (sign | half) as u16
 }
-
-const INFINITY_SHIFTED: u32 = 0x7c00 << 13;
 
 #[cfg(test)]
 mod tests {

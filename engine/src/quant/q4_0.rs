@@ -14,9 +14,9 @@ pub(crate) fn decode(block: &[u8; LAYOUT.block_bytes], out: &mut [f32; LAYOUT.bl
     let [scale_lo, scale_hi, quants @ ..] = block;
     let quants: &[u8; LEN / 2] = quants;
     let scale = f16_to_f32(u16::from_le_bytes([*scale_lo, *scale_hi]));
-    let (low, high) = out.split_at_mut(LEN / 2);
-    for ((low, high), pair) in low.iter_mut().zip(high).zip(quants) {
-        *low = scale * f32::from((pair & 0x0f) as i8 - 8);
-        *high = scale * f32::from((pair >> 4) as i8 - 8);
+    for (half, weights) in out.as_chunks_mut::<{ LEN / 2 }>().0.iter_mut().enumerate() {
+        for (weight, pair) in weights.iter_mut().zip(quants) {
+            *weight = scale * f32::from((pair >> (4 * half) & 0x0f) as i8 - 8);
+        }
     }
 }

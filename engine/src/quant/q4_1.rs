@@ -15,9 +15,9 @@ pub(crate) fn decode(block: &[u8; LAYOUT.block_bytes], out: &mut [f32; LAYOUT.bl
     let quants: &[u8; LEN / 2] = quants;
     let scale = f16_to_f32(u16::from_le_bytes([*scale_lo, *scale_hi]));
     let min = f16_to_f32(u16::from_le_bytes([*min_lo, *min_hi]));
-    let (low, high) = out.split_at_mut(LEN / 2);
-    for ((low, high), pair) in low.iter_mut().zip(high).zip(quants) {
-        *low = scale * f32::from(pair & 0x0f) + min;
-        *high = scale * f32::from(pair >> 4) + min;
+    for (half, weights) in out.as_chunks_mut::<{ LEN / 2 }>().0.iter_mut().enumerate() {
+        for (weight, pair) in weights.iter_mut().zip(quants) {
+            *weight = scale * f32::from(pair >> (4 * half) & 0x0f) + min;
+        }
     }
 }
