@@ -40,6 +40,10 @@ pub struct Protocol {
     pub phases: Vec<Phase>,
     /// Input tokens by request id, when one tokenizer is pinned: positive whole numbers.
     pub frozen_input_tokens: Option<Map<String, Value>>,
+    /// The longest prefix, in tokens, that a payload shares with any other, by request id, when one
+    /// tokenizer is pinned: whole numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen_shared_prefix_tokens: Option<Map<String, Value>>,
 }
 
 impl Protocol {

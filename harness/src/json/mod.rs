@@ -8,7 +8,8 @@ mod pointer;
 
 pub use number::Number;
 pub use parse::{Error, Problem, parse};
-pub use pointer::{compare, escape};
+use pointer::Step;
+pub use pointer::{Path, compare, escape};
 
 use std::fmt;
 
@@ -46,15 +47,32 @@ impl Value {
         })
     }
 
-    /// As [`Value::pointer`], to change what stands there.
-    pub fn pointer_mut(&mut self, pointer: &str) -> Option<&mut Value> {
-        pointer::steps(pointer)?.try_fold(self, |value, step| match value {
-            Value::Array(items) => items.get_mut(pointer::index(&step)?),
-            Value::Object(entries) => {
-                entries.iter_mut().rev().find(|(name, _)| *name == step).map(|(_, value)| value)
-            }
-            _ => None,
-        })
+    /// Puts `value` at a pointer: in place of what stands there, as a new key at the end of an
+    /// object, or as a new item at the end of an array. `None` where nothing leads there.
+    pub fn set(&mut self, pointer: &str, value: Value) -> Option<()> {
+        let mut at = self;
+        for step in pointer::steps(pointer)? {
+            at = match at {
+                Value::Array(items) => {
+                    let index = pointer::index(&step)?;
+                    if index == items.len() {
+                        items.push(Value::Null);
+                    }
+                    items.get_mut(index)?
+                }
+                Value::Object(entries) => {
+                    let known = entries.iter().rposition(|(key, _)| *key == step);
+                    let index = known.unwrap_or(entries.len());
+                    if known.is_none() {
+                        entries.push((step.into_owned(), Value::Null));
+                    }
+                    &mut entries[index].1
+                }
+                _ => return None,
+            };
+        }
+        *at = value;
+        Some(())
     }
 
     /// The items of an array; none for any other value.
@@ -99,26 +117,19 @@ impl Value {
         }
     }
 
-    /// Calls `visit` with the pointer of every value below and including this one, in the order of
-    /// the document.
-    pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&str, &'a Value)) {
-        self.walk_from(&mut String::new(), visit);
+    /// Calls `visit` with every value from this one down and the way to it, in the order of the
+    /// document.
+    pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&Path, &'a Value)) {
+        self.walk_from(&Path(None), visit);
     }
 
-    fn walk_from<'a>(&'a self, at: &mut String, visit: &mut impl FnMut(&str, &'a Value)) {
-        visit(at, self);
-        let here = at.len();
+    fn walk_from<'a>(&'a self, here: &Path, visit: &mut impl FnMut(&Path, &'a Value)) {
+        visit(here, self);
         for (index, item) in self.items().iter().enumerate() {
-            at.push('/');
-            at.push_str(&index.to_string());
-            item.walk_from(at, visit);
-            at.truncate(here);
+            item.walk_from(&Path(Some((here, Step::Index(index)))), visit);
         }
         for (key, value) in self.entries() {
-            at.push('/');
-            at.push_str(&escape(key));
-            value.walk_from(at, visit);
-            at.truncate(here);
+            value.walk_from(&Path(Some((here, Step::Key(key)))), visit);
         }
     }
 }

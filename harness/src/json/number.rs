@@ -33,7 +33,7 @@ impl Number {
     }
 
     /// The value in units of `10^-decimals`, when it is a whole number of them and has at most
-    /// [`MAX_DIGITS`] digits then; so a sum over a document cannot overflow.
+    /// 30 digits then; so a sum over a document cannot overflow.
     pub fn units(&self, decimals: u32) -> Option<i128> {
         let (digits, have) = self.digits();
         let digits = digits.trim_start_matches('0');
@@ -65,8 +65,8 @@ impl Number {
     }
 }
 
-/// Most digits of a value in units.
-pub const MAX_DIGITS: i64 = 30;
+/// Most digits of a value in units: of those, a million add up within an `i128`.
+const MAX_DIGITS: i64 = 30;
 
 /// How many of the first bytes form a JSON number; `None` if not even one does.
 pub(super) fn length(bytes: &[u8]) -> Option<usize> {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::fmt;
 
 /// A key as a pointer spells it: `~` and `/` are escaped.
 pub fn escape(key: &str) -> Cow<'_, str> {
@@ -18,12 +19,41 @@ pub fn compare(a: &str, b: &str) -> Ordering {
     a.split('/').map(key).cmp(b.split('/').map(key))
 }
 
+/// The way to a value, from the value upwards; prints as a pointer.
+#[derive(Debug, Clone, Copy)]
+pub struct Path<'a>(pub(super) Option<(&'a Path<'a>, Step<'a>)>);
+
+/// The last step of a way.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Step<'a> {
+    Index(usize),
+    Key(&'a str),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self.0 {
+            None => Ok(()),
+            Some((parent, Step::Index(index))) => write!(f, "{parent}/{index}"),
+            Some((parent, Step::Key(key))) => write!(f, "{parent}/{}", escape(key)),
+        }
+    }
+}
+
 /// The unescaped steps of a pointer; `None` if it is neither empty nor begins with `/`.
-pub(super) fn steps(pointer: &str) -> Option<impl Iterator<Item = String>> {
+pub(super) fn steps(pointer: &str) -> Option<impl Iterator<Item = Cow<'_, str>>> {
     if !pointer.is_empty() && !pointer.starts_with('/') {
         return None;
     }
-    Some(pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")))
+    Some(pointer.split('/').skip(1).map(unescape))
+}
+
+fn unescape(step: &str) -> Cow<'_, str> {
+    if step.contains('~') {
+        Cow::Owned(step.replace("~1", "/").replace("~0", "~"))
+    } else {
+        Cow::Borrowed(step)
+    }
 }
 
 /// A step as an array index: digits without a leading zero.
@@ -41,7 +71,11 @@ mod tests {
         let document = parse(br#"{"a/b":[10,{"m~n":1}],"":{"":2},"01":3,"~1":4}"#).unwrap();
         let value = document.pointer(pointer).map(Value::to_string);
         assert_eq!(value.as_deref(), found, "{pointer}");
-        assert_eq!(document.clone().pointer_mut(pointer).is_some(), found.is_some(), "{pointer}");
+        let mut changed = document.clone();
+        if found.is_some() {
+            changed.set(pointer, Value::Null).unwrap();
+            assert_eq!(changed.pointer(pointer), Some(&Value::Null), "{pointer}");
+        }
     }
 
     #[test]
@@ -56,6 +90,19 @@ mod tests {
         check("/a~1b/-", None);
         check("/a~1b/0/0", None);
         check("01", None);
+    }
+
+    #[test]
+    fn values_are_set_or_added() {
+        let set = |pointer: &str| {
+            let mut document = parse(br#"{"a":[1],"b":2}"#).unwrap();
+            document.set(pointer, Value::Null).map(|()| document.to_string())
+        };
+        assert_eq!(set("").unwrap(), "null");
+        assert_eq!(set("/a/0").unwrap(), r#"{"a":[null],"b":2}"#);
+        assert_eq!(set("/a/1").unwrap(), r#"{"a":[1,null],"b":2}"#);
+        assert_eq!(set("/c~1d").unwrap(), r#"{"a":[1],"b":2,"c/d":null}"#);
+        assert_eq!((set("/a/2"), set("/b/c"), set("a")), (None, None, None));
     }
 
     #[test]

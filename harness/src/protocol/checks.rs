@@ -111,15 +111,20 @@ fn has_truth(evaluator: &Evaluator) -> bool {
 }
 
 fn check_frozen(protocol: &Protocol) -> Result<(), String> {
-    let Some(frozen) = &protocol.frozen_input_tokens else { return Ok(()) };
     let planned = crate::plan::plan(protocol, true);
-    for (id, tokens) in frozen {
-        let at = format!("/frozen_input_tokens/{id}");
-        if !planned.iter().any(|request| request.id == *id) {
-            return Err(format!("{at} is of no planned request"));
-        }
-        if tokens.as_u64().is_none_or(|tokens| tokens == 0) {
-            return Err(format!("{at} is {tokens}; it must be a positive whole number"));
+    let pinned = [
+        ("/frozen_input_tokens", &protocol.frozen_input_tokens, 1),
+        ("/frozen_shared_prefix_tokens", &protocol.frozen_shared_prefix_tokens, 0),
+    ];
+    for (field, frozen, least) in pinned {
+        for (id, tokens) in frozen.iter().flatten() {
+            let at = format!("{field}/{id}");
+            if !planned.iter().any(|request| request.id == *id) {
+                return Err(format!("{at} is of no planned request"));
+            }
+            if tokens.as_u64().is_none_or(|tokens| tokens < least) {
+                return Err(format!("{at} is {tokens}; it must be a whole number from {least}"));
+            }
         }
     }
     Ok(())
@@ -200,7 +205,11 @@ mod tests {
         check("/phases/2/cases/3/stop", json!(["", "."]), "/phases/2/cases/3/stop is [");
         check("/phases/2/cases/3/stop", json!(["a", "b", "c", "d", "e"]), "give at most 4");
         check("/frozen_input_tokens", json!({"x": 1}), "/frozen_input_tokens/x is of no planned");
-        check("/frozen_input_tokens", json!({"warmup": 0}), "is 0; it must be a positive whole");
+        check(
+            "/frozen_input_tokens",
+            json!({"warmup": 0}),
+            "is 0; it must be a whole number from 1",
+        );
     }
 
     #[test]

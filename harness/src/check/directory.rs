@@ -1,0 +1,86 @@
+//! The folder of a report: which files lie in it and what their digests are. The only part of a
+//! review that touches a disk; it knows no rule.
+
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Most files that are looked at.
+pub const MAX_FILES: usize = 1_000;
+/// Deepest folder that is looked into.
+pub const MAX_LEVELS: usize = 8;
+/// Longest `MANIFEST.sha256`, in bytes.
+pub const MAX_MANIFEST_BYTES: u64 = 1 << 20;
+
+/// What `MANIFEST.sha256` is called.
+pub const MANIFEST: &str = "MANIFEST.sha256";
+
+/// The files of a report.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Directory {
+    /// Path with `/` between its parts to SHA-256 in hex; `None` for what is no plain file.
+    pub files: BTreeMap<String, Option<String>>,
+    /// The text of [`MANIFEST`], if it is there.
+    pub manifest: Option<String>,
+}
+
+impl Directory {
+    /// Lists a folder and digests its files. Links are listed, never followed.
+    pub fn open(root: &Path) -> io::Result<Directory> {
+        let mut directory = Directory::default();
+        directory.list(root, "", 1)?;
+        if directory.files.contains_key(MANIFEST) {
+            let file = fs::File::open(root.join(MANIFEST))?;
+            let mut text = String::new();
+            file.take(MAX_MANIFEST_BYTES + 1)
+                .read_to_string(&mut text)
+                .map_err(|error| at(&root.join(MANIFEST), &error.to_string()))?;
+            if text.len() as u64 > MAX_MANIFEST_BYTES {
+                let problem = format!("longer than the {MAX_MANIFEST_BYTES} bytes that are read");
+                return Err(at(&root.join(MANIFEST), &problem));
+            }
+            directory.manifest = Some(text);
+        }
+        Ok(directory)
+    }
+
+    fn list(&mut self, folder: &Path, prefix: &str, level: usize) -> io::Result<()> {
+        if level > MAX_LEVELS {
+            return Err(at(folder, &format!("deeper than {MAX_LEVELS} folders")));
+        }
+        for entry in fs::read_dir(folder).map_err(|error| at(folder, &error.to_string()))? {
+            let entry = entry?;
+            let path = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                self.list(&entry.path(), &format!("{path}/"), level + 1)?;
+                continue;
+            }
+            if self.files.len() == MAX_FILES {
+                return Err(at(folder, &format!("more than {MAX_FILES} files")));
+            }
+            let digest = if kind.is_file() { Some(digest(&entry.path())?) } else { None };
+            self.files.insert(path, digest);
+        }
+        Ok(())
+    }
+}
+
+fn digest(path: &Path) -> io::Result<String> {
+    let wrong = |error: io::Error| at(path, &error.to_string());
+    let mut file = fs::File::open(path).map_err(wrong)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer).map_err(wrong)? {
+            0 => return Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()),
+            read => hash.update(&buffer[..read]),
+        }
+    }
+}
+
+fn at(path: &Path, problem: &str) -> io::Error {
+    io::Error::other(format!("{}: {problem}", path.display()))
+}

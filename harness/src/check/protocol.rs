@@ -1,0 +1,104 @@
+//! What a protocol pins beside its requests: corpus, template, sampling, and a context that holds
+//! the longest of them.
+
+use super::report::{Report, printed, quoted};
+use super::rule::{Log, breach};
+use super::shape::sampling_keys;
+use crate::json::Value;
+use serde_json::Value as Json;
+
+pub(super) fn protocol_is_known(report: &Report, log: &mut Log) {
+    let Some(protocol) = report.protocol else {
+        return log.judge(false, || {
+            let expected = "a protocol this program carries or was given with --protocol";
+            breach("/protocol/id", expected, printed(report.at("/protocol/id")))
+        });
+    };
+    let pinned = [
+        ("/protocol/profile", &protocol.profile),
+        ("/protocol/corpus_sha256", &protocol.corpus_sha256),
+    ];
+    for (at, wanted) in pinned {
+        log.judge(report.text(at) == Some(wanted), || {
+            breach(at, quoted(wanted), printed(report.at(at)))
+        });
+    }
+}
+
+pub(super) fn sampling_in_order(report: &Report, log: &mut Log) {
+    let Some(sampling) = report.at("/configuration/sampling") else { return };
+    let found: Vec<&str> = sampling.entries().iter().map(|(key, _)| key.as_str()).collect();
+    let wanted = sampling_keys();
+    log.judge(found == wanted, || {
+        breach("/configuration/sampling", wanted.join(", "), found.join(", "))
+    });
+}
+
+pub(super) fn sampling_is_the_protocols(report: &Report, log: &mut Log) {
+    let Some(protocol) = report.protocol else { return };
+    let sampling = serde_json::to_value(&protocol.sampling).expect("plain numbers and a string");
+    let kwargs = Json::Object(protocol.chat_template_kwargs.clone());
+    for (block, pinned) in [("sampling", sampling), ("chat_template_kwargs", kwargs)] {
+        let at = format!("/configuration/{block}");
+        let found = report.at(&at);
+        for (key, wanted) in pinned.as_object().expect("both are objects") {
+            let value = found.and_then(|found| found.get(key));
+            log.judge(value.is_some_and(|value| equal(value, wanted)), || {
+                breach(format!("{at}/{}", crate::json::escape(key)), wanted, printed(value))
+            });
+        }
+        for (key, value) in found.map(Value::entries).unwrap_or_default() {
+            log.judge(pinned.get(key).is_some(), || {
+                let at = format!("{at}/{}", crate::json::escape(key));
+                breach(at, "no such parameter", printed(Some(value)))
+            });
+        }
+    }
+}
+
+/// Equal as JSON values, numbers by value.
+fn equal(found: &Value, wanted: &Json) -> bool {
+    match (found, wanted) {
+        (Value::Null, Json::Null) => true,
+        (Value::Bool(a), Json::Bool(b)) => a == b,
+        (Value::Number(a), Json::Number(b)) => Some(a.as_f64()) == b.as_f64(),
+        (Value::String(a), Json::String(b)) => a == b,
+        (Value::Array(a), Json::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
+        }
+        (Value::Object(a), Json::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
+        }
+        _ => false,
+    }
+}
+
+pub(super) fn template_is_the_protocols(report: &Report, log: &mut Log) {
+    let Some(pinned) = report.protocol.and_then(|protocol| protocol.template_sha256.as_ref())
+    else {
+        return log.idle("the protocol leaves the template to the model");
+    };
+    let at = "/configuration/template/sha256";
+    log.judge(report.text(at) == Some(pinned), || {
+        breach(at, quoted(pinned), printed(report.at(at)))
+    });
+}
+
+/// The longest input is the one the protocol pins, or else the one that was observed.
+pub(super) fn context_holds_the_plan(report: &Report, log: &mut Log) {
+    let Some(context) = report.count("/configuration/context_tokens") else { return };
+    let need = report.plan.iter().filter_map(|planned| {
+        let observed = || {
+            let request = report.requests.iter().find(|request| request.id == planned.id)?;
+            request.input_tokens
+        };
+        let input = report.frozen_input_tokens(&planned.id).or_else(observed)?;
+        Some((input.saturating_add(planned.max_output_tokens), &planned.id))
+    });
+    let Some((need, id)) = need.max() else {
+        return log.idle("no input length is pinned or observed");
+    };
+    log.judge(context >= need, || {
+        breach("/configuration/context_tokens", format!("at least {need} for {id}"), context)
+    });
+}

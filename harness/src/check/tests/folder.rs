@@ -1,0 +1,204 @@
+//! A report beside its folder: every file listed, digested and rebuilt.
+
+use super::{Bench, path, protocols};
+use crate::check::{
+    Directory, MANIFEST, MAX_FILES, MAX_LEVELS, MAX_MANIFEST_BYTES, Outcome, Subject, check,
+};
+use crate::json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::{fs, process};
+
+/// A folder of our own that goes when the test ends.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder = Folder(std::env::temp_dir().join(format!("check-{name}-{}", process::id())));
+        let _ = fs::remove_dir_all(&folder.0);
+        fs::create_dir_all(folder.0.join("provenance")).unwrap();
+        folder
+    }
+
+    /// The full fixture with artifacts that are really there, and a manifest of everything.
+    fn good(name: &str) -> Folder {
+        let folder = Folder::new(name);
+        let mut root = Bench::open("golden/reports/full.json").root;
+        let artifacts = root.get("artifacts").unwrap().items().to_vec();
+        for (index, artifact) in artifacts.iter().enumerate() {
+            let path = artifact.get("path").unwrap().as_str().unwrap();
+            folder.write(path, &format!("this is {path}\n"));
+            let digest = Value::String(folder.digest(path));
+            root.set(&format!("/artifacts/{index}/sha256"), digest).unwrap();
+        }
+        folder.write("results.json", &root.to_string());
+        folder.seal();
+        folder
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        fs::write(self.0.join(path), text).unwrap();
+    }
+
+    fn digest(&self, path: &str) -> String {
+        Directory::open(&self.0).unwrap().files[path].clone().unwrap()
+    }
+
+    /// Writes the manifest.
+    fn seal(&self) {
+        let files = Directory::open(&self.0).unwrap().files;
+        let files: BTreeMap<_, _> =
+            files.into_iter().filter(|(path, _)| path != MANIFEST).collect();
+        let line = |(path, digest): (&String, &Option<String>)| {
+            format!("{}  {path}\n", digest.as_ref().unwrap())
+        };
+        self.write(MANIFEST, &files.iter().map(line).collect::<String>());
+    }
+
+    fn review(&self, rebuilt: Result<&[u8], &str>) -> Outcome {
+        let report = fs::read(self.0.join("results.json")).unwrap();
+        let directory = Directory::open(&self.0).unwrap();
+        check(&Subject {
+            report: &report,
+            directory: Some(&directory),
+            rebuilt: Some(rebuilt),
+            protocols: &protocols(),
+        })
+    }
+
+    /// What the rules about the folder find.
+    fn findings(&self) -> Vec<String> {
+        let report = fs::read(self.0.join("results.json")).unwrap();
+        folder_findings(&self.review(Ok(&report)))
+    }
+}
+
+fn folder_findings(outcome: &Outcome) -> Vec<String> {
+    let ours = |rule: &str| matches!(rule, "R144" | "R420" | "R421");
+    let findings = outcome.findings.iter().filter(|finding| ours(finding.rule.id));
+    let short = |text: &str| text.chars().take(60).collect::<String>();
+    findings
+        .map(|finding| {
+            let (expected, found) = (short(&finding.expected), short(&finding.found));
+            format!("{} {}: {expected} | {found}", finding.rule.id, finding.pointer)
+        })
+        .collect()
+}
+
+fn check_change(name: &str, change: fn(&Folder), expected: &[&str]) {
+    let folder = Folder::good(name);
+    assert_eq!(folder.findings(), [""; 0]);
+    change(&folder);
+    let found = folder.findings();
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.starts_with(expected), "{found}");
+    }
+}
+
+#[test]
+fn a_changed_file_is_named() {
+    check_change(
+        "changed",
+        |folder| folder.write("outputs.jsonl", "other"),
+        &["R420 : outputs.jsonl with digest ", "R144 /artifacts/0/sha256: "],
+    );
+}
+
+#[test]
+fn a_file_that_is_gone_is_named() {
+    check_change(
+        "gone",
+        |folder| fs::remove_file(folder.0.join("config.json")).unwrap(),
+        &["R420 : config.json with digest ", "R144 /artifacts/1/sha256: "],
+    );
+}
+
+#[test]
+fn a_file_that_nothing_lists_is_named() {
+    check_change(
+        "unlisted",
+        |folder| folder.write("provenance/notes.txt", "?"),
+        &[
+            "R420 : a line of MANIFEST.sha256 for every file | \"provenance/notes.txt\"",
+            "R144 /artifacts: no file that is not listed | \"provenance/notes.txt\"",
+        ],
+    );
+}
+
+#[test]
+fn a_link_is_no_file() {
+    check_change(
+        "link",
+        |folder| {
+            let outputs = folder.0.join("outputs.jsonl");
+            fs::rename(&outputs, folder.0.join("check.json")).unwrap();
+            std::os::unix::fs::symlink("check.json", outputs).unwrap();
+        },
+        &["R420 : outputs.jsonl with digest ", "R144 /artifacts/0/sha256: "],
+    );
+}
+
+#[test]
+fn a_folder_without_manifest_is_named() {
+    check_change(
+        "unsealed",
+        |folder| fs::remove_file(folder.0.join(MANIFEST)).unwrap(),
+        &["R420 : MANIFEST.sha256 | no such file"],
+    );
+    check_change(
+        "scribbled",
+        |folder| folder.write(MANIFEST, "not a digest\n"),
+        &[
+            &["R420 : a digest, two blanks and a path | line 1 of MANIFEST.sha256"][..],
+            &["R420 : a line of MANIFEST.sha256 for every file"; 6],
+        ]
+        .concat(),
+    );
+}
+
+#[test]
+fn a_figure_that_the_record_does_not_make_is_named() {
+    let folder = Folder::good("rebuilt");
+    let report = fs::read(folder.0.join("results.json")).unwrap();
+    let text = String::from_utf8(report).unwrap();
+    let other = text.replacen("4.046846", "4.046847", 1);
+    assert_eq!(
+        folder_findings(&folder.review(Ok(other.as_bytes()))),
+        ["R421 /requests/4/timings/total_s: 4.046847 by the record | 4.046846"]
+    );
+    let spaced = text.replacen(':', ": ", 1);
+    assert_eq!(
+        folder_findings(&folder.review(Ok(spaced.as_bytes()))),
+        ["R421 : the bytes that the record makes | others from byte 10 on"]
+    );
+    assert_eq!(
+        folder_findings(&folder.review(Err("outputs.jsonl: line 3 is cut off"))),
+        ["R421 : a record that makes a report | \"outputs.jsonl: line 3 is cut off\""]
+    );
+}
+
+#[test]
+fn a_folder_is_read_within_limits() {
+    let folder = Folder::new("deep");
+    let deep = vec!["d"; MAX_LEVELS].join("/");
+    fs::create_dir_all(folder.0.join(&deep)).unwrap();
+    let error = Directory::open(&folder.0).unwrap_err().to_string();
+    assert!(error.ends_with(&format!("{deep}: deeper than 8 folders")), "{error}");
+    let folder = Folder::new("crowded");
+    (0..=MAX_FILES).for_each(|index| folder.write(&format!("{index:04}"), ""));
+    let error = Directory::open(&folder.0).unwrap_err().to_string();
+    assert!(error.ends_with("more than 1000 files"), "{error}");
+    let folder = Folder::new("long");
+    folder.write(MANIFEST, &"x".repeat(MAX_MANIFEST_BYTES as usize + 1));
+    let error = Directory::open(&folder.0).unwrap_err().to_string();
+    assert!(error.ends_with("longer than the 1048576 bytes that are read"), "{error}");
+    let error = Directory::open(&path("no/such/folder")).unwrap_err().to_string();
+    assert!(error.contains("no/such/folder: "), "{error}");
+}
