@@ -5,7 +5,11 @@ use crate::plan::Planned;
 use crate::protocol::PhaseName;
 use crate::report::missing::Place;
 use crate::report::number::{FINE_DECIMALS, round};
-use crate::report::{Excluded, Request, Summary};
+use crate::report::{Excluded, Request, RequestStatus, Summary};
+use serde_json::{Map, Value};
+
+/// Fewest values whose median is worth quoting.
+const FEWEST: usize = 3;
 
 /// A figure of a row that is summarised.
 struct Metric {
@@ -79,6 +83,39 @@ fn summary(case: &str, metric: &Metric, rows: &[&Request], at: &mut Place) -> Su
         included_request_ids,
         excluded,
     }
+}
+
+/// What a reader must know before quoting a median, by `case/metric`: values of requests that were
+/// cut off, requests that never answered, too few values.
+pub fn notes(summaries: &[Summary], rows: &[Request]) -> Map<String, Value> {
+    let note = |summary: &Summary| {
+        let notes = [cut_off(summary, rows), unanswered(summary), few(summary)];
+        let notes: Vec<String> = notes.into_iter().flatten().collect();
+        let place = format!("{}/{}", summary.case_id, summary.metric);
+        (!notes.is_empty()).then(|| (place, Value::from(notes.join("; "))))
+    };
+    summaries.iter().filter_map(note).collect()
+}
+
+fn cut_off(summary: &Summary, rows: &[Request]) -> Option<String> {
+    let depends_on_the_end = matches!(summary.metric, "decode_tps" | "total_s");
+    let included = |row: &&Request| summary.included_request_ids.contains(&row.id);
+    let truncated = rows.iter().filter(included);
+    let truncated = truncated.filter(|row| row.status == RequestStatus::Truncated).count();
+    (depends_on_the_end && truncated > 0)
+        .then(|| format!("{truncated} of {} requests were cut off at their cap", summary.n))
+}
+
+fn unanswered(summary: &Summary) -> Option<String> {
+    let (out, all) = (summary.excluded.len(), summary.n + summary.excluded.len());
+    (summary.metric == "first_answer_s" && out > 0).then(|| {
+        format!("{out} of {all} requests gave no answer before their end and would be slower")
+    })
+}
+
+fn few(summary: &Summary) -> Option<String> {
+    let n = summary.n;
+    (1..FEWEST).contains(&n).then(|| format!("{n} values make no representative median"))
 }
 
 /// Of sorted values; the mean of the middle two if their number is even.

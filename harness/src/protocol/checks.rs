@@ -205,7 +205,11 @@ mod tests {
         check("/phases/2/cases/3/stop", json!(["", "."]), "/phases/2/cases/3/stop is [");
         check("/phases/2/cases/3/stop", json!(["a", "b", "c", "d", "e"]), "give at most 4");
         check("/frozen_input_tokens", json!({"x": 1}), "/frozen_input_tokens/x is of no planned");
-        check("/frozen_input_tokens", json!({"warmup": 0}), "is 0; it must be a whole number from 1");
+        check(
+            "/frozen_input_tokens",
+            json!({"warmup": 0}),
+            "is 0; it must be a whole number from 1",
+        );
     }
 
     #[test]

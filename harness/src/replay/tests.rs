@@ -145,6 +145,10 @@ fn a_lost_connection_to_a_living_server_is_one_failure() {
         report["summaries"][0]["excluded"][0]["reason"],
         "prompt_tps is not available for this request"
     );
+    assert_eq!(
+        report["extensions"]["summary_notes"]["short/total_s"],
+        "1 of 2 requests were cut off at their cap; 2 values make no representative median"
+    );
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::account::{Account, Context, account};
 use crate::config::Config;
 use crate::plan::{Planned, plan};
 use crate::record::Attempt;
+use crate::summary::{notes, summarise};
 use crate::transcript::FailureKind;
 use std::collections::BTreeMap;
 
@@ -119,10 +120,12 @@ fn report(
     });
     let complete = status_reasons.is_empty();
     let status = if complete { RunStatus::Complete } else { RunStatus::Nonconforming };
+    let summaries = summarise(planned, &rows, &mut reasons.at("/summaries"));
     let extensions = {
         let mut at = reasons.at("/extensions");
         let mut extensions = extensions::extensions(config, status_reasons, &mut at);
         extensions.request_checks = extensions::request_checks(config, &rows, &checks, &mut at);
+        extensions.summary_notes = notes(&summaries, &rows);
         extensions.request_sha256 = extensions::request_digests(planned, by_id);
         extensions.client_offsets_us = extensions::client_offsets(accounts, &mut at);
         extensions
@@ -137,7 +140,7 @@ fn report(
         model,
         configuration,
         request_counts: counts,
-        summaries: crate::summary::summarise(planned, &rows, &mut reasons.at("/summaries")),
+        summaries,
         concurrency_rounds: Vec::new(),
         quality: quality(config, &rows),
         requests: rows,

@@ -46,6 +46,7 @@ pub(super) fn extensions(
         api_key_sent: config.run.api_key_sent,
         argv: config.run.argv.clone(),
         nonce: at.some("nonce", config.run.nonce.clone(), "none: no --nonce was given"),
+        summary_notes: Map::new(),
         request_sha256: Map::new(),
         client_offsets_us: Map::new(),
         engine_device: at.take("engine_device", device),

@@ -341,6 +341,7 @@ pub struct Extensions {
     pub api_key_sent: bool,
     pub argv: Vec<String>,
     pub nonce: Option<String>,
+    pub summary_notes: Map<String, Value>,
     pub request_sha256: Map<String, Value>,
     pub client_offsets_us: Map<String, Value>,
     pub engine_device: Option<Value>,

@@ -130,7 +130,10 @@ fn write_provenance(
     let template = description.field("/template/text", |text| text.as_str().map(str::to_string));
     let mut status_missing = Map::new();
     if let Fact::Unknown(reason) = &template {
-        status_missing.insert("template".to_string(), Value::from(reason.as_str()));
+        let null = description.field("/template/text", |text| text.is_null().then_some(()));
+        let none = null.known().map(|()| "the model has no chat template");
+        let reason = none.unwrap_or(reason);
+        status_missing.insert("template".to_string(), Value::from(reason));
     }
     let template = template.known().cloned().unwrap_or_default();
     let mut artifacts = Vec::new();

@@ -51,6 +51,8 @@ fn a_started_engine_gives_a_complete_run() {
     assert_eq!(report["extensions"]["other_engine_options"], json!({"--ctx": "512"}));
     assert_eq!(report["model"]["files"][0]["path"], "model.gguf");
     assert_eq!(report["artifacts"][5]["path"], "provenance/engine.log");
+    let template = &report["extensions"]["status_missing"]["template"];
+    assert_eq!(template, "the model has no chat template");
     let log = fs::read_to_string(folder.path("out/provenance/engine.log")).unwrap();
     let arguments = log.lines().next().unwrap();
     assert!(arguments.starts_with("arguments: --model <tmp>/"), "{log}");
