@@ -1,16 +1,26 @@
 //! GGUF files, versions 2 and 3, little-endian: bytes in, borrowed and checked views out.
 //! Knows what a tensor's format weighs ([`crate::quant`]) and nothing of models.
 
-use crate::Error;
-use crate::quant::Format;
-use std::path::Path;
-
 mod mapped;
 mod metadata;
 mod reader;
+mod tensor;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+mod value;
 
 pub use mapped::Bytes;
-pub use metadata::{Metadata, Value};
+pub use metadata::Metadata;
+pub use tensor::{TensorInfo, TensorKind};
+pub use value::{Array, Kind, Strings, Value};
+
+use crate::Error;
+use crate::quant::Format;
+use reader::{ParseError, Reader, quoted};
+use std::collections::HashMap;
+use std::path::Path;
 
 /// A parsed file: everything before the tensor data is owned and checked against the bytes that
 /// are there; tensor data is borrowed.
@@ -18,44 +28,32 @@ pub use metadata::{Metadata, Value};
 pub struct File {
     bytes: Bytes,
     version: u32,
-    alignment: u64,
+    alignment: u32,
     metadata: Metadata,
     tensors: Vec<TensorInfo>,
-}
-
-/// A tensor's record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TensorInfo {
-    /// As in `blk.0.attn_q.weight`.
-    pub name: String,
-    /// ggml order: `dims[0]` is the row length. 1 to 4 dimensions, none of them zero.
-    pub dims: Vec<u64>,
-    /// How it is stored.
-    pub kind: TensorKind,
-    /// Offset in the file, checked: `offset + byte_len` lies inside.
-    pub offset: u64,
-    /// 0 for an unknown kind.
-    pub byte_len: u64,
-}
-
-/// What a tensor record's `ggml_type` says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TensorKind {
-    /// A format this build reads.
-    Known(Format),
-    /// The raw `ggml_type` of one it does not.
-    Unknown(u32),
+    /// Positions in `tensors`.
+    by_name: HashMap<String, usize>,
 }
 
 impl File {
-    /// Maps and parses a file. Errors name the path.
-    pub fn open(_path: &Path) -> Result<File, Error> {
-        unimplemented!()
+    /// Maps and parses a file. Errors name the path. The file must not be truncated while the
+    /// result lives: see [`Bytes`].
+    pub fn open(path: &Path) -> Result<File, Error> {
+        File::parse(Bytes::map(path)?)
+            .map_err(|error| Error::Model(format!("{}: {error}", path.display())))
     }
 
     /// Parses bytes already at hand.
-    pub fn parse(_bytes: Bytes) -> Result<File, Error> {
-        unimplemented!()
+    pub fn parse(bytes: Bytes) -> Result<File, Error> {
+        let mut reader = Reader::new(&bytes);
+        let version = read_version(&mut reader)?;
+        let tensor_count = reader.count("number of tensors", TensorInfo::MIN_RECORD_BYTES)?;
+        let pair_count = reader.count("number of keys", Metadata::MIN_PAIR_BYTES)?;
+        let metadata = Metadata::read(&mut reader, pair_count)?;
+        let alignment = alignment(&metadata)?;
+        refuse_split(&metadata)?;
+        let (tensors, by_name) = read_tensors(&mut reader, tensor_count, alignment)?;
+        Ok(File { bytes, version, alignment, metadata, tensors, by_name })
     }
 
     /// 2 or 3.
@@ -65,7 +63,7 @@ impl File {
 
     /// `general.alignment`, 32 unless given.
     pub fn alignment(&self) -> u64 {
-        self.alignment
+        self.alignment.into()
     }
 
     /// The key-value pairs in file order.
@@ -79,17 +77,132 @@ impl File {
     }
 
     /// The record of a tensor by name.
-    pub fn tensor(&self, _name: &str) -> Option<&TensorInfo> {
-        unimplemented!()
+    pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
+        self.by_name.get(name).map(|index| &self.tensors[*index])
     }
 
-    /// A tensor's bytes, shared with the file.
-    pub fn data(&self, _tensor: &TensorInfo) -> Bytes {
-        unimplemented!()
+    /// A tensor's bytes, shared with the file. Panics if the record is that of a larger file.
+    pub fn data(&self, tensor: &TensorInfo) -> Bytes {
+        self.bytes.slice(tensor.offset as usize, tensor.byte_len as usize)
     }
 
     /// Bytes of the whole file.
     pub fn byte_len(&self) -> u64 {
         self.bytes.len() as u64
     }
+
+    /// An error that names the tensors stored in formats this build does not read, if any are.
+    /// A file with such tensors parses, so that it can be inspected.
+    pub fn refuse_unknown_formats(&self) -> Result<(), Error> {
+        let unknown = |tensor: &&TensorInfo| matches!(tensor.kind, TensorKind::Unknown(_));
+        let offenders: Vec<&TensorInfo> = self.tensors.iter().filter(unknown).collect();
+        if offenders.is_empty() {
+            return Ok(());
+        }
+        let listed = offenders.iter().take(MAX_LISTED_TENSORS);
+        let mut list: Vec<String> =
+            listed.map(|tensor| format!("{} ({})", quoted(&tensor.name), tensor.kind)).collect();
+        if offenders.len() > list.len() {
+            list.push(format!("{} more", offenders.len() - list.len()));
+        }
+        Err(Error::Model(format!(
+            "{} of {} tensors are stored in formats this build does not read: {}; it reads {}",
+            offenders.len(),
+            self.tensors.len(),
+            list.join(", "),
+            Format::ALL.map(|format| format.layout().name).join(", ")
+        )))
+    }
 }
+
+fn read_version(reader: &mut Reader) -> Result<u32, ParseError> {
+    const BIG_ENDIAN: &str = "the file is big-endian, this build reads little-endian files";
+    let magic = reader.array("magic")?;
+    match &magic {
+        b"GGUF" => (),
+        b"FUGG" => return Err(reader.error("magic", BIG_ENDIAN.to_owned())),
+        _ => {
+            let got = magic.escape_ascii();
+            let problem = format!("not a GGUF file: expected it to begin with `GGUF`, got `{got}`");
+            return Err(reader.error("magic", problem));
+        }
+    }
+    match reader.u32("version")? {
+        version @ 2..=3 => Ok(version),
+        version if (1..=3).contains(&version.swap_bytes()) => {
+            Err(reader.error("version", BIG_ENDIAN.to_owned()))
+        }
+        version => Err(reader.error(
+            "version",
+            format!("{version}, this build reads 2 and 3: convert the model with current tools"),
+        )),
+    }
+}
+
+fn alignment(metadata: &Metadata) -> Result<u32, Error> {
+    const KEY: &str = "general.alignment";
+    match metadata.get(KEY) {
+        None => Ok(DEFAULT_ALIGNMENT),
+        Some(Value::U32(alignment)) if alignment.is_power_of_two() => Ok(*alignment),
+        Some(other) => Err(Error::Model(format!(
+            "{KEY}: expected a u32 that is a power of two, got {} {other}",
+            other.kind()
+        ))),
+    }
+}
+
+/// A part of a split model is no model.
+fn refuse_split(metadata: &Metadata) -> Result<(), Error> {
+    let count = metadata.unsigned("split.count")?.unwrap_or(1);
+    let index = metadata.unsigned("split.no")?.unwrap_or(0);
+    if count <= 1 {
+        return Ok(());
+    }
+    Err(Error::Model(format!(
+        "split.count: the file says it is part {} of {count} of a split model, this build opens \
+         models of one file: merge the parts with `llama-gguf-split --merge` (joining them with \
+         cat does not)",
+        index.saturating_add(1)
+    )))
+}
+
+/// The records, placed: aligned, inside the file, no two over the same bytes. Nothing that was
+/// written by ggml overlaps, so an overlap is damage.
+fn read_tensors(
+    reader: &mut Reader,
+    count: usize,
+    alignment: u32,
+) -> Result<(Vec<TensorInfo>, HashMap<String, usize>), Error> {
+    let mut tensors = Vec::new();
+    let mut by_name = HashMap::new();
+    for index in 0..count {
+        let tensor = TensorInfo::read(reader, index)?;
+        if let Some(first) = by_name.insert(tensor.name.clone(), index) {
+            let name = quoted(&tensor.name);
+            return Err(Error::Model(format!(
+                "tensor {name}: given twice, as records {first} and {index}"
+            )));
+        }
+        tensors.push(tensor);
+    }
+    let data = reader.aligned(alignment);
+    let mut ranges = Vec::with_capacity(tensors.len());
+    for (index, tensor) in tensors.iter_mut().enumerate() {
+        ranges.push((tensor.place(reader, data, alignment)?, index));
+    }
+    ranges.sort_by_key(|(range, _)| (range.start, range.end));
+    let overlap = ranges.windows(2).find(|pair| pair[0].0.end > pair[1].0.start);
+    if let Some([(first, a), (second, b)]) = overlap {
+        let names = [a, b].map(|index| quoted(&tensors[*index].name));
+        return Err(Error::Model(format!(
+            "tensor {}: its bytes {first:?} overlap {second:?} of {}: the file is damaged",
+            names[0], names[1]
+        )));
+    }
+    Ok((tensors, by_name))
+}
+
+/// Where tensors lie unless the file says otherwise, from the GGUF specification.
+const DEFAULT_ALIGNMENT: u32 = 32;
+/// Names in one message.
+const MAX_LISTED_TENSORS: usize = 16;
