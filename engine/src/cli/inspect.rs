@@ -2,8 +2,166 @@
 //! also shows files this build cannot run.
 
 use super::args::Inspect;
-use super::Failure;
+use super::{Failure, write};
+use serde::Serialize;
+use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+use strata_engine::gguf::{File, TensorInfo, Value};
+use strata_engine::text::{ChatTemplate, Tokenizer};
 
-pub(super) fn run(_args: Inspect) -> Result<(), Failure> {
-    Err(Failure::Internal(String::new()))
+pub(super) fn run(args: Inspect) -> Result<(), Failure> {
+    let file = File::open(&args.file)?;
+    let report = Report::new(&args.file, &file);
+    if args.output {
+        let json = serde_json::to_string_pretty(&report).expect("plain data serialises");
+        return write(&format!("{json}\n"));
+    }
+    write(&report.text())
+}
+
+/// Everything shown, in the order shown.
+#[derive(Serialize)]
+struct Report<'a> {
+    path: String,
+    bytes: u64,
+    version: u32,
+    alignment: u64,
+    architecture: Option<String>,
+    /// Why it does not run here; empty if it does.
+    obstacles: Vec<String>,
+    /// Numbers under the architecture's own prefix.
+    geometry: BTreeMap<String, Json>,
+    formats: Vec<FormatShare>,
+    metadata: Map<String, Json>,
+    tensors: Vec<Tensor<'a>>,
+}
+
+#[derive(Serialize)]
+struct FormatShare {
+    format: String,
+    tensors: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Tensor<'a> {
+    name: &'a str,
+    format: String,
+    dims: &'a [u64],
+    offset: u64,
+    /// Null for a format this build does not know.
+    bytes: Option<u64>,
+}
+
+impl<'a> Report<'a> {
+    fn new(path: &Path, file: &'a File) -> Report<'a> {
+        let metadata = file.metadata();
+        let architecture =
+            metadata.string("general.architecture").ok().flatten().map(str::to_owned);
+        let prefix = architecture.as_ref().map(|name| format!("{name}."));
+        let geometry = metadata.iter().filter_map(|(key, value)| {
+            let name = key.strip_prefix(prefix.as_deref()?)?;
+            Some((name.to_owned(), shown(value)))
+        });
+        let known = |tensor: &TensorInfo| tensor.byte_len > 0;
+        Report {
+            path: path.display().to_string(),
+            bytes: file.byte_len(),
+            version: file.version(),
+            alignment: file.alignment(),
+            obstacles: obstacles(file),
+            geometry: geometry.collect(),
+            formats: formats(file),
+            metadata: metadata.iter().map(|(key, value)| (key.to_owned(), shown(value))).collect(),
+            tensors: file
+                .tensors()
+                .iter()
+                .map(|tensor| Tensor {
+                    name: &tensor.name,
+                    format: tensor.kind.to_string(),
+                    dims: &tensor.dims,
+                    offset: tensor.offset,
+                    bytes: known(tensor).then_some(tensor.byte_len),
+                })
+                .collect(),
+            architecture,
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        let mut line = |line: std::fmt::Arguments| {
+            text.write_fmt(line).and_then(|()| text.write_char('\n')).expect("a String takes all");
+        };
+        let architecture = self.architecture.as_deref().unwrap_or("not given");
+        line(format_args!("file          {}", self.path));
+        line(format_args!("size          {} bytes", self.bytes));
+        line(format_args!("GGUF          version {}, alignment {}", self.version, self.alignment));
+        line(format_args!("architecture  {architecture}"));
+        if self.obstacles.is_empty() {
+            line(format_args!("runs here     yes, all of it on the cpu"));
+        }
+        for obstacle in &self.obstacles {
+            line(format_args!("runs here     no: {obstacle}"));
+        }
+        line(format_args!("\nformats"));
+        for FormatShare { format, tensors, bytes } in &self.formats {
+            line(format_args!("  {format:<12} {tensors:>6} tensors {bytes:>14} bytes"));
+        }
+        line(format_args!("\nmetadata"));
+        for (key, value) in &self.metadata {
+            line(format_args!("  {key} = {value}"));
+        }
+        line(format_args!("\ntensors"));
+        for Tensor { name, format, dims, offset, bytes } in &self.tensors {
+            let bytes = bytes.map_or("unknown".into(), |bytes| bytes.to_string());
+            line(format_args!("  {name:<32} {format:<12} {dims:?} {bytes} bytes at {offset}"));
+        }
+        text
+    }
+}
+
+/// What keeps the file from running here, every reason at once.
+fn obstacles(file: &File) -> Vec<String> {
+    let checks = [
+        file.refuse_unknown_formats(),
+        Tokenizer::from_metadata(file.metadata()).map(drop),
+        ChatTemplate::from_metadata(file.metadata()).map(drop),
+    ];
+    checks.into_iter().filter_map(|check| check.err().map(|error| error.to_string())).collect()
+}
+
+fn formats(file: &File) -> Vec<FormatShare> {
+    let mut shares: BTreeMap<String, FormatShare> = BTreeMap::new();
+    for tensor in file.tensors() {
+        let format = tensor.kind.to_string();
+        let share =
+            shares.entry(format.clone()).or_insert(FormatShare { format, tensors: 0, bytes: 0 });
+        share.tensors += 1;
+        share.bytes += tensor.byte_len;
+    }
+    let mut shares: Vec<FormatShare> = shares.into_values().collect();
+    shares.sort_by_key(|share| std::cmp::Reverse(share.bytes));
+    shares
+}
+
+/// A scalar as it is; of an array, type and length.
+fn shown(value: &Value) -> Json {
+    match value {
+        Value::U8(number) => json!(number),
+        Value::I8(number) => json!(number),
+        Value::U16(number) => json!(number),
+        Value::I16(number) => json!(number),
+        Value::U32(number) => json!(number),
+        Value::I32(number) => json!(number),
+        Value::U64(number) => json!(number),
+        Value::I64(number) => json!(number),
+        Value::F32(number) => json!(number),
+        Value::F64(number) => json!(number),
+        Value::Bool(boolean) => json!(boolean),
+        Value::String(text) => json!(text),
+        Value::Array(_) => json!(value.to_string()),
+    }
 }

@@ -46,7 +46,11 @@ fn write_rows(
             file.write_all(&logit.to_le_bytes()).map_err(failed)?;
         }
     }
-    file.into_inner().map_err(io::IntoInnerError::into_error).map_err(failed)?.sync_all().map_err(failed)
+    file.into_inner()
+        .map_err(io::IntoInnerError::into_error)
+        .map_err(failed)?
+        .sync_all()
+        .map_err(failed)
 }
 
 fn cannot_write(path: &Path, error: io::Error) -> Failure {

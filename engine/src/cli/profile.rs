@@ -33,9 +33,8 @@ pub(super) fn expand(arguments: Vec<String>) -> Result<Vec<String>, Failure> {
         return Ok(arguments);
     };
     let Some(path) = arguments.get(at + 1) else { return Ok(arguments) };
-    let profile = read(Path::new(path)).map_err(|problem| {
-        Failure::Input(format!("profile {path}: {problem}"))
-    })?;
+    let profile = read(Path::new(path))
+        .map_err(|problem| Failure::Input(format!("profile {path}: {problem}")))?;
     let model = Path::new(path).with_file_name("").join(profile.model);
     let model = ("--model".to_owned(), model.to_string_lossy().into_owned());
     let options = profile.options.into_iter().chain([model]);

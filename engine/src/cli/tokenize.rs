@@ -26,7 +26,8 @@ pub(super) fn run(args: Tokenize) -> Result<(), Failure> {
                 .map_err(|error| chat(&error.message))?
         }
         _ => {
-            let message = "give exactly one of --text, --file and --chat: see strata tokenize --help";
+            let message =
+                "give exactly one of --text, --file and --chat: see strata tokenize --help";
             return Err(Failure::Input(message.into()));
         }
     };

@@ -31,12 +31,15 @@ pub(super) fn complete(shared: &Shared, mut request: Request) {
     }
 }
 
-/// The prompt of a conversation, as the server reads it.
-pub fn prompt(model: &Model, conversation: ChatRequest) -> Result<Vec<Token>, ApiError> {
+/// The tokens of a conversation, as the server reads it.
+pub fn prompt(
+    template: &ChatTemplate,
+    tokenizer: &Tokenizer,
+    conversation: ChatRequest,
+) -> Result<Vec<Token>, ApiError> {
     let conversation = ChatRequest { now: Some(unix_seconds() as i64), ..conversation };
-    let prompt = model
-        .template()
-        .encode(&conversation, model.tokenizer())
+    let prompt = template
+        .encode(&conversation, tokenizer)
         .map_err(|error| ApiError { param: Some("messages".into()), ..ApiError::from(error) })?;
     if prompt.is_empty() {
         return Err(ApiError::field("messages", "come to an empty prompt"));
