@@ -104,7 +104,7 @@ with_engine_options! {
     #[derive(FromArgs)]
     #[argh(subcommand, name = "serve", help_triggers("-h", "--help", "help"))]
     struct Serve {
-        /// the model, a GGUF file
+        /// the model, a GGUF file; a profile names its own
         #[argh(option, arg_name = "file")]
         pub(super) model: PathBuf,
 
@@ -243,7 +243,7 @@ pub(super) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) ->
 fn one_of<T: Copy>(choices: &[(&str, T)], text: &str) -> Result<T, String> {
     choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-        format!("this build has {}", names.join(", "))
+        format!("not in this build; allowed: {}", names.join(", "))
     })
 }
 

@@ -158,7 +158,8 @@ fn shown(value: &Value) -> Json {
         Value::I32(number) => json!(number),
         Value::U64(number) => json!(number),
         Value::I64(number) => json!(number),
-        Value::F32(number) => json!(number),
+        // The shortest decimal that reads back as this f32.
+        Value::F32(number) => json!(number.to_string().parse::<f64>().ok()),
         Value::F64(number) => json!(number),
         Value::Bool(boolean) => json!(boolean),
         Value::String(text) => json!(text),
