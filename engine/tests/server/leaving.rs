@@ -84,7 +84,7 @@ fn a_server_that_stops_ends_its_answers_as_failed() {
     assert!(told.elapsed() < Duration::from_secs(1), "{:?}", told.elapsed());
     let mut rest = String::new();
     streamed.read_to_string(&mut rest).unwrap();
-    assert!(rest.contains(r#"data: {"error":{"message":"cancelled""#), "{rest}");
+    assert!(rest.contains(r#"data: {"error":{"message":"the server is stopping""#), "{rest}");
     assert!(rest.contains("data: [DONE]"), "{rest}");
     assert!(!rest.contains("finish_reason\":\"stop"), "{rest}");
     assert_eq!(read(waiting).status, 503);

@@ -58,7 +58,11 @@ impl From<crate::Error> for ApiError {
             NotFinite { .. } => (500, "not_finite"),
             Model(_) => (500, "model_error"),
         };
-        ApiError::new(status, code, error.to_string())
+        let message = match error {
+            Cancelled => "the server is stopping".into(),
+            error => error.to_string(),
+        };
+        ApiError::new(status, code, message)
     }
 }
 
