@@ -1,10 +1,13 @@
 //! A loaded model: weights on a device, tokenizer and chat template. Immutable and shareable.
 //! Knows nothing of conversations or of how its text is delivered.
 
+use crate::Error;
+use crate::arch::{Architecture, Network};
 use crate::device::KernelChoice;
-use crate::gguf::{Bytes, File};
+use crate::device::cpu::Cpu;
+use crate::gguf::{Bytes, File, TensorKind};
+use crate::quant::Format;
 use crate::text::{ChatTemplate, Tokenizer};
-use crate::{Error, arch};
 use std::path::Path;
 
 /// How a model is loaded.
@@ -24,16 +27,23 @@ impl Default for ModelOptions {
 
 /// A model ready to run. Share it behind an `Arc`.
 pub struct Model {
-    network: Box<dyn arch::Network>,
+    network: Box<dyn Network>,
     tokenizer: Tokenizer,
     template: ChatTemplate,
     file: File,
+    /// Of the path it was opened by.
+    file_stem: Option<String>,
 }
 
 impl Model {
     /// Opens, checks and loads a file.
     pub fn open(path: &Path, options: &ModelOptions) -> Result<Model, Error> {
-        Model::load(File::open(path)?, options)
+        let mut model = Model::load(File::open(path)?, options).map_err(|error| match error {
+            Error::Model(message) => Error::Model(format!("{}: {message}", path.display())),
+            other => other,
+        })?;
+        model.file_stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        Ok(model)
     }
 
     /// Loads from bytes already in memory.
@@ -42,8 +52,13 @@ impl Model {
     }
 
     /// Loads a parsed file.
-    pub fn load(_file: File, _options: &ModelOptions) -> Result<Model, Error> {
-        unimplemented!()
+    pub fn load(file: File, options: &ModelOptions) -> Result<Model, Error> {
+        let architecture = Architecture::of(&file)?;
+        let tokenizer = Tokenizer::from_metadata(file.metadata())?;
+        let template = ChatTemplate::from_metadata(file.metadata())?;
+        let device = Cpu::new(options.threads, options.kernels)?;
+        let network = architecture.load(&file, tokenizer.len(), device)?;
+        Ok(Model { network, tokenizer, template, file, file_stem: None })
     }
 
     /// Vocabulary and splitting.
@@ -73,10 +88,78 @@ impl Model {
 
     /// `cpu`, and the kernel set in use: `reference`, `avx2`, `avx512`.
     pub fn device(&self) -> (&'static str, &'static str) {
-        unimplemented!()
+        self.network.device()
     }
 
-    pub(crate) fn network(&self) -> &dyn arch::Network {
+    /// What the file calls itself, else the file's stem, in lower case with `-` for blanks, and
+    /// the quantization where it is not yet the end: `smollm2-135m-instruct-q4_1`.
+    pub fn id(&self) -> String {
+        let name = match self.file.metadata().get("general.name") {
+            Some(crate::gguf::Value::String(name)) if !name.trim().is_empty() => Some(name),
+            _ => self.file_stem.as_ref(),
+        };
+        model_id(name.map_or("model", |name| name), &self.quantization())
+    }
+
+    /// `general.file_type` by name, else the format with most bytes: `Q4_K_M`, `F16`.
+    pub fn quantization(&self) -> String {
+        let stated = self.file.metadata().unsigned("general.file_type").ok().flatten();
+        stated.and_then(file_type_name).map_or_else(|| heaviest_format(&self.file), str::to_owned)
+    }
+
+    pub(crate) fn network(&self) -> &dyn Network {
         &*self.network
     }
+}
+
+fn model_id(name: &str, quantization: &str) -> String {
+    let words: Vec<String> = name.split_whitespace().map(str::to_lowercase).collect();
+    let (name, quantization) = (words.join("-"), quantization.to_lowercase());
+    if name.ends_with(&quantization) { name } else { format!("{name}-{quantization}") }
+}
+
+fn heaviest_format(file: &File) -> String {
+    let bytes = |format: &Format| -> u64 {
+        let stored = |kind| kind == TensorKind::Known(*format);
+        file.tensors().iter().filter(|tensor| stored(tensor.kind)).map(|t| t.byte_len).sum()
+    };
+    let format = Format::ALL.into_iter().max_by_key(bytes).expect("there are formats");
+    format.layout().name.to_owned()
+}
+
+/// llama.cpp's `llama_ftype`, the mix of formats a file was made with.
+fn file_type_name(file_type: u64) -> Option<&'static str> {
+    Some(match file_type {
+        0 => "F32",
+        1 => "F16",
+        2 => "Q4_0",
+        3 => "Q4_1",
+        7 => "Q8_0",
+        8 => "Q5_0",
+        9 => "Q5_1",
+        10 => "Q2_K",
+        11 => "Q3_K_S",
+        12 => "Q3_K_M",
+        13 => "Q3_K_L",
+        14 => "Q4_K_S",
+        15 => "Q4_K_M",
+        16 => "Q5_K_S",
+        17 => "Q5_K_M",
+        18 => "Q6_K",
+        19 => "IQ2_XXS",
+        20 => "IQ2_XS",
+        21 => "Q2_K_S",
+        22 => "IQ3_XS",
+        23 => "IQ3_XXS",
+        24 => "IQ1_S",
+        25 => "IQ4_NL",
+        26 => "IQ3_S",
+        27 => "IQ3_M",
+        28 => "IQ2_S",
+        29 => "IQ2_M",
+        30 => "IQ4_XS",
+        31 => "IQ1_M",
+        32 => "BF16",
+        _ => return None,
+    })
 }

@@ -38,7 +38,7 @@ pub(crate) fn decode(block: &[u8; LAYOUT.block_bytes], out: &mut [f32; LAYOUT.bl
 /// 0 to 3 and 4 to 7; the last four have their low 4 bits in the nibbles of bytes 8 to 11 and
 /// their high 2 bits atop those bytes.
 #[inline(always)]
-fn unpack(packed: &[u8; PACKED], sub_block: usize) -> (u8, u8) {
+pub(crate) fn unpack(packed: &[u8; PACKED], sub_block: usize) -> (u8, u8) {
     if sub_block < 4 {
         return (packed[sub_block] & 0x3f, packed[sub_block + 4] & 0x3f);
     }

@@ -1,7 +1,8 @@
 //! The loop every caller shares: decode, sample, detokenise, stop. It owns no clock.
 
-use crate::text::{Sampler, StopStrings};
+use crate::text::{Detokenizer, Sampler, StopStrings};
 use crate::{Error, Session, Token};
+use std::sync::Arc;
 
 /// What bounds a generation.
 #[derive(Debug, Clone, Default)]
@@ -41,30 +42,100 @@ pub enum Finish {
     Length,
 }
 
-/// A running generation: call [`Generation::step`] until it is done, or drop it to stop.
+/// A running generation: call [`Generation::step`] until it is done, or drop it to stop. The
+/// tokens it produced stay on the session's timeline.
 pub struct Generation<'s> {
     session: &'s mut Session,
     sampler: Sampler,
+    detokenizer: Detokenizer,
     stop: StopStrings,
+    /// Tokens of the timeline that are the prompt.
+    prompt_len: usize,
+    /// Output tokens at which it ends.
+    limit: usize,
+    end: Option<End>,
+}
+
+/// What ended a generation.
+enum End {
+    Token,
+    StopText,
+    Limit,
+    /// The end was told.
+    Told(Finish),
 }
 
 impl<'s> Generation<'s> {
-    /// Goes on from the session's timeline.
+    /// Goes on from the session's timeline. Prompt and output share its capacity: a prompt that
+    /// leaves no room for one token is refused.
     pub fn new(
-        _session: &'s mut Session,
-        _sampler: Sampler,
-        _options: &GenerationOptions,
+        session: &'s mut Session,
+        sampler: Sampler,
+        options: &GenerationOptions,
     ) -> Result<Generation<'s>, Error> {
-        unimplemented!()
+        let (prompt_len, capacity) = (session.tokens().len(), session.capacity());
+        if prompt_len == capacity {
+            return Err(Error::ContextFull { needed: prompt_len + 1, capacity });
+        }
+        let room = capacity - prompt_len;
+        Ok(Generation {
+            session,
+            sampler,
+            detokenizer: Detokenizer::default(),
+            stop: StopStrings::new(&options.stop),
+            prompt_len,
+            limit: options.max_tokens.map_or(room, |max| max.min(room)),
+            end: None,
+        })
     }
 
-    /// Produces one token, or says why there is none.
+    /// Produces one token, or says why there is none. After an error it can be called again.
     pub fn step(&mut self) -> Result<Step, Error> {
-        unimplemented!()
+        if self.end.is_none() && self.produced() == self.limit {
+            self.end = Some(End::Limit);
+        }
+        if let Some(end) = self.end.take() {
+            return Ok(self.finish(end));
+        }
+        self.session.decode()?;
+        let (prompt, output) = self.session.tokens.split_at(self.prompt_len);
+        let id = self.sampler.sample(&self.session.logits, prompt, output)?;
+        self.session.push(id)?;
+        let model = Arc::clone(self.session.model());
+        if model.tokenizer().is_end(id) {
+            self.end = Some(End::Token);
+            return Ok(Step::Token { id, text: String::new() });
+        }
+        let text = self.detokenizer.push(model.tokenizer().bytes(id));
+        let (text, stopped) = self.stop.push(&text);
+        if stopped {
+            self.end = Some(End::StopText);
+        }
+        Ok(Step::Token { id, text })
     }
 
     /// Output tokens so far, an end token included.
     pub fn produced(&self) -> usize {
-        unimplemented!()
+        self.session.tokens().len() - self.prompt_len
+    }
+
+    fn finish(&mut self, end: End) -> Step {
+        let (finish, text) = match end {
+            End::Told(finish) => (finish, String::new()),
+            End::StopText => (Finish::Stop, String::new()),
+            End::Token => (Finish::Stop, self.held_text()),
+            End::Limit => (Finish::Length, self.held_text()),
+        };
+        self.end = Some(End::Told(finish));
+        Step::Done { finish, text }
+    }
+
+    /// An unfinished character or stop text that turned out to be part of the answer.
+    fn held_text(&mut self) -> String {
+        let (mut text, stopped) = self.stop.push(&self.detokenizer.finish());
+        if !stopped {
+            text.push_str(&self.stop.finish());
+        }
+        text
     }
 }
