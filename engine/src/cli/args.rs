@@ -10,7 +10,7 @@ use strata_engine::memory::KvType;
 /// Parses arguments; `--help` prints and ends well.
 pub(super) fn parse(arguments: &[&str]) -> Result<Strata, Failure> {
     Strata::from_args(&["strata"], arguments).map_err(|EarlyExit { output, status }| match status {
-        Ok(()) => super::print(output.trim_end()).err().unwrap_or(Failure::Closed),
+        Ok(()) => super::print(output.trim_end()).err().unwrap_or(Failure::Done),
         Err(()) => {
             let problem = output.trim_end().replace("\n    ", " ");
             Failure::Input(format!("{problem}: see strata --help"))

@@ -5,7 +5,7 @@ use super::args::{DEVICES, EngineOptions, KERNELS, KV, name_of};
 use super::{Failure, say};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use strata_engine::server::{Engine, Facts, OptionGroups, quantization};
+use strata_engine::server::{Engine, Facts, OptionGroups};
 use strata_engine::{Model, ModelOptions, SessionOptions};
 
 /// A model ready to run, and everything that was resolved on the way.
@@ -57,7 +57,7 @@ fn say_plan(model: &Model, facts: &Facts, context: usize, kv: &str) {
     say(&format!(
         "model      {}: {}, {:.1} MB",
         facts.model_path.display(),
-        quantization(model.file()).unwrap_or("no known format"),
+        model.quantization(),
         model.file().byte_len() as f64 / 1e6,
     ));
     say(&format!("tokenizer  {kind} {pre}, {} tokens", tokenizer.len()));

@@ -1,5 +1,5 @@
-//! `strata inspect`: what is in a GGUF file and whether it runs here. It loads nothing, so it
-//! also shows files this build cannot run.
+//! `strata inspect`: what is in a GGUF file and whether it runs here. It also
+//! shows files this build cannot run.
 
 use super::args::Inspect;
 use super::{Failure, write};
@@ -8,8 +8,10 @@ use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
+use strata_engine::arch::Architecture;
 use strata_engine::gguf::{File, TensorInfo, Value};
 use strata_engine::text::{ChatTemplate, Tokenizer};
+use strata_engine::{Model, ModelOptions};
 
 pub(super) fn run(args: Inspect) -> Result<(), Failure> {
     let file = File::open(&args.file)?;
@@ -29,6 +31,9 @@ struct Report<'a> {
     version: u32,
     alignment: u64,
     architecture: Option<String>,
+    /// Where all of it would run; null if it does not run here.
+    device: Option<&'static str>,
+    kernels: Option<&'static str>,
     /// Why it does not run here; empty if it does.
     obstacles: Vec<String>,
     /// Numbers under the architecture's own prefix.
@@ -65,13 +70,16 @@ impl<'a> Report<'a> {
             let name = key.strip_prefix(prefix.as_deref()?)?;
             Some((name.to_owned(), shown(value)))
         });
+        let place = place(file);
         let known = |tensor: &TensorInfo| tensor.byte_len > 0;
         Report {
             path: path.display().to_string(),
             bytes: file.byte_len(),
             version: file.version(),
             alignment: file.alignment(),
-            obstacles: obstacles(file),
+            device: place.as_ref().ok().map(|(device, _)| *device),
+            kernels: place.as_ref().ok().map(|(_, kernels)| *kernels),
+            obstacles: place.err().unwrap_or_default(),
             geometry: geometry.collect(),
             formats: formats(file),
             metadata: metadata.iter().map(|(key, value)| (key.to_owned(), shown(value))).collect(),
@@ -100,8 +108,8 @@ impl<'a> Report<'a> {
         line(format_args!("size          {} bytes", self.bytes));
         line(format_args!("GGUF          version {}, alignment {}", self.version, self.alignment));
         line(format_args!("architecture  {architecture}"));
-        if self.obstacles.is_empty() {
-            line(format_args!("runs here     yes, all of it on the cpu"));
+        if let (Some(device), Some(kernels)) = (self.device, self.kernels) {
+            line(format_args!("runs here     yes, all of it on {device}, kernels {kernels}"));
         }
         for obstacle in &self.obstacles {
             line(format_args!("runs here     no: {obstacle}"));
@@ -123,14 +131,22 @@ impl<'a> Report<'a> {
     }
 }
 
-/// What keeps the file from running here, every reason at once.
-fn obstacles(file: &File) -> Vec<String> {
+/// The device and kernel set that would run the file, or everything that keeps it from running.
+fn place(file: &File) -> Result<(&'static str, &'static str), Vec<String>> {
     let checks = [
+        Architecture::of(file).map(drop),
         file.refuse_unknown_formats(),
         Tokenizer::from_metadata(file.metadata()).map(drop),
         ChatTemplate::from_metadata(file.metadata()).map(drop),
     ];
-    checks.into_iter().filter_map(|check| check.err().map(|error| error.to_string())).collect()
+    let found = checks.into_iter().filter_map(|check| check.err().map(|error| error.to_string()));
+    let obstacles: Vec<String> = found.collect();
+    if !obstacles.is_empty() {
+        return Err(obstacles);
+    }
+    // Loading maps weights and reads none, and it checks geometry and tensors.
+    let model = Model::load(file.clone(), &ModelOptions::default());
+    model.map(|model| model.device()).map_err(|error| vec![error.to_string()])
 }
 
 fn formats(file: &File) -> Vec<FormatShare> {

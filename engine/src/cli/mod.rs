@@ -50,14 +50,14 @@ pub(crate) enum Failure {
     Internal(String),
     /// A signal asked for it.
     Interrupted,
-    /// Whoever read standard output has enough.
-    Closed,
+    /// Nothing is left to do: help was printed, or whoever read standard output has enough.
+    Done,
 }
 
 impl Failure {
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Failure::Closed => 0,
+            Failure::Done => 0,
             Failure::Internal(_) => 1,
             Failure::Input(_) => 2,
             Failure::Interrupted => 130,
@@ -67,7 +67,7 @@ impl Failure {
     pub(crate) fn message(&self) -> Option<&str> {
         match self {
             Failure::Input(message) | Failure::Internal(message) => Some(message),
-            Failure::Interrupted | Failure::Closed => None,
+            Failure::Interrupted | Failure::Done => None,
         }
     }
 }
@@ -97,7 +97,7 @@ fn write(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| {
         match error.kind() {
-            ErrorKind::BrokenPipe => Failure::Closed,
+            ErrorKind::BrokenPipe => Failure::Done,
             _ => Failure::Input(format!("cannot write to standard output: {error}")),
         }
     })

@@ -15,7 +15,7 @@ mod status;
 
 pub use chat::prompt;
 pub use http::Listener;
-pub use status::{Engine, OptionGroups, quantization};
+pub use status::{Engine, OptionGroups};
 
 use crate::{Cancel, Error, Model, Session, SessionOptions};
 use http::{Http, Request, Response};

@@ -2,12 +2,9 @@
 //! contract: benchmark harnesses read them. Unknown is null with a reason.
 
 use crate::Model;
-use crate::gguf::{File, TensorKind};
-use crate::quant::Format;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// Everything but the counters; fixed from the start.
 #[derive(Debug, Clone, Serialize)]
@@ -29,10 +26,17 @@ impl About {
         let tokenizer = model.tokenizer();
         let (kind, pre) = tokenizer.kind();
         let (device, kernels) = model.device();
+        let path = facts.model_path.to_string_lossy().into_owned();
         About {
             engine: Engine::current(),
             build: Build::current(),
-            model: ModelFacts::new(&facts.model_path, model.file()),
+            model: ModelFacts {
+                id: model.id(),
+                quantization: model.quantization(),
+                bytes: model.file().byte_len(),
+                files: vec![path.clone()],
+                path,
+            },
             tokenizer: TokenizerFacts {
                 sha256: tokenizer.digest().into(),
                 kind: kind.into(),
@@ -127,39 +131,11 @@ impl Build {
 
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct ModelFacts {
-    /// The file's name without `.gguf`.
     pub(super) id: String,
     path: String,
-    /// The format of most weights.
-    quantization: Option<&'static str>,
+    quantization: String,
     bytes: u64,
     files: Vec<String>,
-}
-
-impl ModelFacts {
-    fn new(path: &Path, file: &File) -> ModelFacts {
-        let shown = path.to_string_lossy().into_owned();
-        ModelFacts {
-            id: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-            quantization: quantization(file),
-            bytes: file.byte_len(),
-            files: vec![shown.clone()],
-            path: shown,
-        }
-    }
-}
-
-/// The format that stores most weights; `None` for a file without any that this build reads.
-pub fn quantization(file: &File) -> Option<&'static str> {
-    let mut weights: BTreeMap<u32, (u64, Format)> = BTreeMap::new();
-    for tensor in file.tensors() {
-        if let TensorKind::Known(format) = tensor.kind {
-            let count = tensor.dims.iter().product::<u64>();
-            weights.entry(format.layout().ggml_id).or_insert((0, format)).0 += count;
-        }
-    }
-    let most = weights.into_values().max_by_key(|(count, _)| *count);
-    most.map(|(_, format)| format.layout().name)
 }
 
 #[derive(Debug, Clone, Serialize)]
