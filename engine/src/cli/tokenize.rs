@@ -20,7 +20,7 @@ pub(super) fn run(args: Tokenize) -> Result<(), Failure> {
             let chat = |error: &dyn std::fmt::Display| {
                 Failure::Input(format!("{}: {error}", path.display()))
             };
-            let request = ChatCompletion::parse(read(path)?.as_bytes())
+            let request = ChatCompletion::parse(read(path)?.as_bytes(), 0)
                 .map_err(|error| chat(&error.message))?;
             prompt(&template, &tokenizer, request.conversation)
                 .map_err(|error| chat(&error.message))?

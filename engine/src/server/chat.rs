@@ -7,7 +7,7 @@ use super::openai::{ApiError, CONTEXT_LENGTH_EXCEEDED, ChatCompletion, Reply};
 use super::peer::{self, Peer};
 use super::queue::{Event, Job, Refused, WAITING_MAX};
 use super::sse::EventStream;
-use crate::text::{ChatRequest, ChatTemplate, Sampler, Tokenizer};
+use crate::text::{ChatRequest, ChatTemplate, Tokenizer};
 use crate::{GenerationOptions, Token};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
@@ -66,18 +66,15 @@ fn read(request: &mut Request) -> Result<Vec<u8>, ApiError> {
 }
 
 fn accept(shared: &Shared, body: &[u8]) -> Result<Accepted, ApiError> {
-    let call = ChatCompletion::parse(body)?;
+    // Below 2^53, so that every JSON reader can send it back exactly.
+    let call = ChatCompletion::parse(body, random() >> 11)?;
     let model = &shared.model;
     let prompt = prompt(model.template(), model.tokenizer(), call.conversation)?;
     let max_tokens = room(prompt.len(), call.max_tokens, shared.context)?;
-    // Below 2^53, so that every JSON reader can send it back exactly.
-    let seed = call.seed.unwrap_or_else(|| random() >> 11);
-    let mut sampling = call.sampling;
-    sampling.seed = seed;
     let (sender, events) = channel();
     let job = Job {
         prompt,
-        sampler: Sampler::new(sampling)?,
+        sampler: call.sampler,
         options: GenerationOptions { max_tokens: Some(max_tokens), stop: call.stop },
         reuse: call.cache_prompt,
         events: sender,
@@ -87,7 +84,7 @@ fn accept(shared: &Shared, body: &[u8]) -> Result<Accepted, ApiError> {
         id: format!("chatcmpl-{:016x}", random()),
         created: unix_seconds(),
         model: shared.about.model.id.clone(),
-        seed,
+        seed: call.seed,
         include_usage: call.include_usage,
     };
     Ok(Accepted { reply, stream: call.stream, events })

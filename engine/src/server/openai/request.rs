@@ -2,7 +2,7 @@
 //! honoured or refused by name; a field that is not known is passed over. `null` is absent.
 
 use super::ApiError;
-use crate::text::{ChatRequest, SamplerOptions};
+use crate::text::{ChatRequest, Sampler, SamplerOptions};
 use serde_json::{Map, Value};
 
 /// A request that says nothing impossible. Whether it fits a context is not known here.
@@ -12,10 +12,10 @@ pub struct ChatCompletion {
     pub conversation: ChatRequest,
     /// Most output tokens; `None` takes the rest of the context.
     pub max_tokens: Option<usize>,
-    /// How tokens are chosen; its seed is [`ChatCompletion::seed`] or still to be drawn.
-    pub sampling: SamplerOptions,
-    /// `None` asks for a random one.
-    pub seed: Option<u64>,
+    /// How tokens are chosen.
+    pub sampler: Sampler,
+    /// The sampler's seed.
+    pub seed: u64,
     /// Texts that end the answer.
     pub stop: Vec<String>,
     /// Whether the answer comes as events.
@@ -27,8 +27,8 @@ pub struct ChatCompletion {
 }
 
 impl ChatCompletion {
-    /// Parses and checks a body.
-    pub fn parse(body: &[u8]) -> Result<ChatCompletion, ApiError> {
+    /// Parses and checks a body. `random_seed` is for a request that leaves the seed open.
+    pub fn parse(body: &[u8], random_seed: u64) -> Result<ChatCompletion, ApiError> {
         let body: Value = serde_json::from_slice(body).map_err(|error| {
             ApiError::new(400, "invalid_json", format!("the body is not valid JSON: {error}"))
         })?;
@@ -42,6 +42,7 @@ impl ChatCompletion {
         let tools = fields.take("tools").map(tools).transpose()?.flatten();
         let stream = fields.boolean("stream", false)?;
         fields.string("model")?;
+        let seed = fields.seed()?.unwrap_or(random_seed);
         Ok(ChatCompletion {
             conversation: ChatRequest {
                 messages: messages(fields.take("messages"))?,
@@ -50,8 +51,8 @@ impl ChatCompletion {
                 now: None,
             },
             max_tokens: fields.max_tokens()?,
-            sampling: fields.sampling()?,
-            seed: fields.seed()?,
+            sampler: sampler(SamplerOptions { seed, ..fields.sampling()? })?,
+            seed,
             stop: fields.stop()?,
             stream,
             include_usage: fields.include_usage(stream)?,
@@ -114,13 +115,10 @@ impl Fields {
         }
     }
 
-    /// A number from `low` to `high`, both allowed.
-    fn number(&mut self, name: &str, low: f64, high: f64, default: f32) -> Result<f32, ApiError> {
+    /// A number; its range is the sampler's to check.
+    fn number(&mut self, name: &str, default: f32) -> Result<f32, ApiError> {
         let Some(value) = self.take(name) else { return Ok(default) };
-        match value.as_f64() {
-            Some(number) if (low..=high).contains(&number) => Ok(number as f32),
-            _ => Err(wrong(name, &value, &format!("a number from {low} to {high}"))),
-        }
+        value.as_f64().map(|number| number as f32).ok_or_else(|| wrong(name, &value, "a number"))
     }
 
     fn sampling(&mut self) -> Result<SamplerOptions, ApiError> {
@@ -133,15 +131,14 @@ impl Fields {
                 .and_then(|count| usize::try_from(count).ok())
                 .ok_or_else(|| wrong("top_k", &value, "a whole number, 0 or -1 for all"))?,
         };
-        let tiny = f64::from(f32::MIN_POSITIVE);
         Ok(SamplerOptions {
-            temperature: self.number("temperature", 0.0, 2.0, 1.0)?,
+            temperature: self.number("temperature", 1.0)?,
             top_k,
-            top_p: self.number("top_p", 0.0, 1.0, 1.0)?,
-            min_p: self.number("min_p", 0.0, 1.0, 0.0)?,
-            presence_penalty: self.number("presence_penalty", -2.0, 2.0, 0.0)?,
-            frequency_penalty: self.number("frequency_penalty", -2.0, 2.0, 0.0)?,
-            repetition_penalty: self.number("repetition_penalty", tiny, 1e9, 1.0)?,
+            top_p: self.number("top_p", 1.0)?,
+            min_p: self.number("min_p", 0.0)?,
+            presence_penalty: self.number("presence_penalty", 0.0)?,
+            frequency_penalty: self.number("frequency_penalty", 0.0)?,
+            repetition_penalty: self.number("repetition_penalty", 1.0)?,
             seed: 0,
         })
     }
@@ -223,6 +220,15 @@ impl Fields {
     }
 }
 
+/// A sampler's refusal begins with the name of the field.
+fn sampler(options: SamplerOptions) -> Result<Sampler, ApiError> {
+    Sampler::new(options).map_err(|error| {
+        let error = ApiError::from(error);
+        let param = error.message.split(' ').next().map(str::to_owned);
+        ApiError { param, ..error }
+    })
+}
+
 fn messages(value: Option<Value>) -> Result<Vec<Value>, ApiError> {
     match value {
         Some(Value::Array(list)) if !list.is_empty() => {
@@ -233,7 +239,7 @@ fn messages(value: Option<Value>) -> Result<Vec<Value>, ApiError> {
     }
 }
 
-/// One message: its role known, its content a text. What else it holds is the template's.
+/// One message: its role known, its content text. What else it holds is the template's.
 fn message(at: usize, value: Value) -> Result<Value, ApiError> {
     let place = format!("messages[{at}]");
     let Value::Object(mut message) = value else {
@@ -257,10 +263,7 @@ fn message(at: usize, value: Value) -> Result<Value, ApiError> {
     let field = format!("{place}.content");
     match message.get("content").unwrap_or(&Value::Null) {
         Value::String(_) => {}
-        Value::Array(parts) => {
-            let text = joined_parts(&field, parts)?;
-            message.insert("content".into(), Value::String(text));
-        }
+        Value::Array(parts) => check_parts(&field, parts)?,
         Value::Null if role == "assistant" && calls => {}
         other => return Err(wrong(&field, other, "a text or a list of text parts")),
     }
@@ -268,24 +271,22 @@ fn message(at: usize, value: Value) -> Result<Value, ApiError> {
     Ok(Value::Object(message))
 }
 
-/// Text parts become one text, a line each: most templates know no parts.
-fn joined_parts(field: &str, parts: &[Value]) -> Result<String, ApiError> {
-    let mut texts = Vec::with_capacity(parts.len());
+/// Text parts alone.
+fn check_parts(field: &str, parts: &[Value]) -> Result<(), ApiError> {
     for (at, part) in parts.iter().enumerate() {
-        let text = part.get("text").and_then(Value::as_str);
-        match (part.get("type").and_then(Value::as_str), text) {
-            (Some("text"), Some(text)) => texts.push(text),
-            (Some("text") | None, _) => {
+        match part.get("type").and_then(Value::as_str) {
+            Some("text") if part["text"].is_string() => {}
+            Some("text") | None => {
                 let expected = r#"{"type": "text", "text": …}"#;
                 return Err(wrong(&format!("{field}[{at}]"), part, expected));
             }
-            (Some(_), _) => {
+            Some(_) => {
                 let place = format!("{field}[{at}].type");
                 return Err(wrong(&place, &part["type"], r#"only "text""#));
             }
         }
     }
-    Ok(texts.join("\n"))
+    Ok(())
 }
 
 /// Function tools; an empty list is none.
