@@ -2,7 +2,7 @@
 //! engine's options are spelled once, for every command that runs a model.
 
 use super::Failure;
-use argh::{EarlyExit, FromArgs};
+use argh::{EarlyExit, FromArgs, SubCommands};
 use std::path::PathBuf;
 use strata_engine::device::KernelChoice;
 use strata_engine::memory::KvType;
@@ -12,8 +12,10 @@ pub(super) fn parse(arguments: &[&str]) -> Result<Strata, Failure> {
     Strata::from_args(&["strata"], arguments).map_err(|EarlyExit { output, status }| match status {
         Ok(()) => super::print(output.trim_end()).err().unwrap_or(Failure::Done),
         Err(()) => {
-            let problem = output.trim_end().replace("\n    ", " ");
-            Failure::Input(format!("{problem}: see strata --help"))
+            let problem = output.trim_end_matches(['.', '\n']).replace("\n    ", " ");
+            let known = |name: &&&str| Command::COMMANDS.iter().any(|known| known.name == **name);
+            let command = arguments.first().filter(known).map(|name| format!(" {name}"));
+            Failure::Input(format!("{problem}: see strata{} --help", command.unwrap_or_default()))
         }
     })
 }

@@ -133,7 +133,9 @@ fn answer(session: &mut Session, job: Job) -> Result<Option<Outcome>, Error> {
         if unread == 0 {
             break;
         }
-        if events.send(Event::Reading { read: prompt.len() - unread, of: prompt.len() }).is_err() {
+        // The last token is read by the first decode step.
+        let read = prompt.len() - 1 - unread;
+        if events.send(Event::Reading { read, of: prompt.len() }).is_err() {
             return Ok(None);
         }
     }

@@ -1,6 +1,7 @@
 //! The server over loopback and the `strata` command, on the model that lies in the repository.
 
 #![cfg(feature = "cli")]
+#![allow(clippy::unwrap_used)] // a panic is how a test fails
 
 mod chat;
 mod client;
