@@ -163,3 +163,43 @@ fn file_type_name(file_type: u64) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::testing::Tiny;
+
+    fn load(edit: impl Fn(&mut Tiny)) -> Model {
+        let mut tiny = Tiny::new();
+        edit(&mut tiny);
+        Model::from_bytes(tiny.bytes(), &ModelOptions::default()).unwrap()
+    }
+
+    #[test]
+    fn the_quantization_is_stated_or_that_of_most_bytes() {
+        let check = |file_type: Option<u32>, expected: &str| {
+            let model = load(|tiny| {
+                if let Some(file_type) = file_type {
+                    tiny.set("general.file_type", file_type);
+                }
+            });
+            assert_eq!(model.quantization(), expected);
+        };
+        check(None, "F32");
+        check(Some(15), "Q4_K_M");
+        check(Some(999), "F32");
+    }
+
+    #[test]
+    fn an_id_is_a_name_and_a_quantization_in_lower_case() {
+        let check = |name: &str, quantization: &str, expected: &str| {
+            assert_eq!(model_id(name, quantization), expected);
+        };
+        check("stories260K", "F16", "stories260k-f16");
+        check("Qwen2.5 Coder  1.5B", "Q4_K_M", "qwen2.5-coder-1.5b-q4_k_m");
+        check("SmolLM2-135M-Instruct.Q4_1", "Q4_1", "smollm2-135m-instruct.q4_1");
+        assert_eq!(load(|_| ()).id(), "model-f32");
+        assert_eq!(load(|tiny| tiny.set("general.name", "Tiny One")).id(), "tiny-one-f32");
+        assert_eq!(load(|tiny| tiny.set("general.name", " ")).id(), "model-f32");
+    }
+}

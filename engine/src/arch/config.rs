@@ -159,3 +159,135 @@ impl Keys<'_> {
 
 /// Largest count of anything: beyond every known model, and no product of two overflows.
 const MAX_COUNT: u64 = 1 << 24;
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Tiny, VOCAB};
+    use super::*;
+
+    fn read(edit: impl Fn(&mut Tiny)) -> Result<Config, Error> {
+        let mut tiny = Tiny::new();
+        edit(&mut tiny);
+        Config::read(&tiny.file(), "llama", VOCAB)
+    }
+
+    fn check_error(edit: impl Fn(&mut Tiny), message: &str) {
+        assert_eq!(read(edit).unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn keys_that_are_absent_follow_from_others() {
+        let config = read(|_| ()).unwrap();
+        assert_eq!(config.attention, AttentionShape { heads: 4, kv_heads: 2, head_dim: 8 });
+        assert_eq!((config.rope_dims, config.rope_base, config.kv_width()), (8, 10_000.0, 16));
+        let config = read(|tiny| tiny.unset("llama.attention.head_count_kv")).unwrap();
+        assert_eq!(config.attention.kv_heads, 4);
+    }
+
+    #[test]
+    fn keys_that_are_given_count() {
+        let config = read(|tiny| {
+            tiny.set("llama.attention.key_length", 16_u32);
+            tiny.set("llama.attention.value_length", 16_u32);
+            tiny.set("llama.rope.dimension_count", 12_u32);
+            tiny.set("llama.rope.freq_base", 100_000.0_f32);
+            tiny.set("llama.vocab_size", VOCAB as u32);
+            tiny.set("llama.rope.scaling.type", "none");
+            tiny.set("llama.expert_count", 0_u32);
+        });
+        let config = config.unwrap();
+        assert_eq!(config.attention, AttentionShape { heads: 4, kv_heads: 2, head_dim: 16 });
+        assert_eq!((config.rope_dims, config.rope_base), (12, 100_000.0));
+    }
+
+    #[test]
+    fn pairs_turn_by_falling_powers_of_the_base() {
+        let config = read(|_| ()).unwrap();
+        let rope = config.rope(RopePairs::Neighbours, None);
+        let expected = [1.0, 0.1, 0.01, 0.001];
+        assert_eq!(rope.frequencies.len(), expected.len());
+        for (frequency, expected) in rope.frequencies.iter().zip(expected) {
+            assert!((frequency / expected - 1.0).abs() < 1e-12, "{frequency} {expected}");
+        }
+        let stretched = config.rope(RopePairs::Neighbours, Some(vec![1.0, 1.0, 4.0, 8.0]));
+        assert_eq!(stretched.frequencies[1], rope.frequencies[1]);
+        assert_eq!(stretched.frequencies[3], rope.frequencies[3] / 8.0);
+    }
+
+    #[test]
+    fn counts_out_of_range_are_refused() {
+        for (key, count) in [
+            ("block_count", 0),
+            ("context_length", 0),
+            ("embedding_length", u32::MAX),
+            ("feed_forward_length", 0),
+            ("attention.head_count", 0),
+            ("attention.head_count_kv", 0),
+            ("attention.key_length", 0),
+            ("rope.dimension_count", 0),
+            ("vocab_size", MAX_COUNT as u32 + 1),
+        ] {
+            let key = format!("llama.{key}");
+            let message = format!("{key}: {count}, expected 1 to 16777216");
+            check_error(|tiny| tiny.set(&key, count), &message);
+        }
+        check_error(
+            |tiny| tiny.set("llama.block_count", -3_i32),
+            "llama.block_count: expected an integer from 0 on, got i32 -3",
+        );
+    }
+
+    #[test]
+    fn numbers_that_do_not_go_together_are_refused() {
+        let set = |key: &'static str, count: u32| move |tiny: &mut Tiny| tiny.set(key, count);
+        check_error(
+            set("llama.block_count", 1 << 23),
+            "llama.block_count: 8388608 layers cannot lie in the file's 20 tensors",
+        );
+        check_error(
+            set("llama.attention.head_count", 5),
+            "llama.attention.head_count_kv: 2 heads cannot share the 5 query heads evenly",
+        );
+        check_error(
+            set("llama.attention.head_count", 6),
+            "llama.attention.head_count: 6 heads cannot share 32 numbers evenly",
+        );
+        check_error(
+            set("llama.attention.value_length", 16),
+            "llama.attention.value_length: 16, this build runs values as long as keys, here 8",
+        );
+        check_error(
+            set("llama.rope.dimension_count", 7),
+            "llama.rope.dimension_count: 7, expected an even number up to 8",
+        );
+        check_error(
+            set("llama.rope.dimension_count", 10),
+            "llama.rope.dimension_count: 10, expected an even number up to 8",
+        );
+        check_error(
+            set("llama.vocab_size", 25),
+            "llama.vocab_size: 25, but the tokenizer has 24 tokens",
+        );
+    }
+
+    #[test]
+    fn what_is_missing_or_would_be_ignored_is_refused() {
+        check_error(|tiny| tiny.unset("llama.embedding_length"), "llama.embedding_length: missing");
+        check_error(
+            |tiny| tiny.unset("llama.attention.layer_norm_rms_epsilon"),
+            "llama.attention.layer_norm_rms_epsilon: missing",
+        );
+        check_error(
+            |tiny| tiny.set("llama.rope.freq_base", f32::NAN),
+            "llama.rope.freq_base: NaN, expected a number above 0",
+        );
+        check_error(
+            |tiny| tiny.set("llama.expert_count", 8_u32),
+            "llama.expert_count: 8, this build runs llama without experts",
+        );
+        check_error(
+            |tiny| tiny.set("llama.rope.scaling.type", "yarn"),
+            "llama.rope.scaling.type: \"yarn\", this build scales positions by rope_freqs alone",
+        );
+    }
+}

@@ -159,3 +159,75 @@ impl<D: Device> Layer<D> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Architecture;
+    use super::super::testing::{CONTEXT, Tiny, VOCAB};
+    use super::*;
+    use crate::device::KernelChoice;
+    use crate::device::cpu::Cpu;
+
+    fn logits(edit: impl Fn(&mut Tiny)) -> Vec<f32> {
+        let mut tiny = Tiny::new();
+        edit(&mut tiny);
+        let device = Cpu::new(1, KernelChoice::Auto).unwrap();
+        let network = Architecture::Llama.load(&tiny.file(), VOCAB, device).unwrap();
+        let mut state = network.state(CONTEXT, KvType::F32).unwrap();
+        let mut logits = Vec::new();
+        network.forward(&mut *state, &[1, 5, 9, 7], Some(&mut logits)).unwrap();
+        assert_eq!((logits.len(), state.len()), (VOCAB, 4));
+        logits
+    }
+
+    #[test]
+    fn without_an_output_matrix_the_embedding_serves() {
+        let tied = logits(|_| ());
+        let separate = logits(|tiny| {
+            let mut bytes = tiny.tensor("token_embd.weight").bytes.clone();
+            tiny.floats("output.weight", &[32, VOCAB as u64]);
+            std::mem::swap(&mut tiny.tensor("output.weight").bytes, &mut bytes);
+        });
+        let other = logits(|tiny| tiny.floats("output.weight", &[32, VOCAB as u64]));
+        assert_eq!(tied, separate);
+        assert_ne!(tied, other);
+    }
+
+    #[test]
+    fn rotary_factors_count() {
+        let factors = |factor: f32| {
+            move |tiny: &mut Tiny| {
+                tiny.floats("rope_freqs.weight", &[4]);
+                tiny.tensor("rope_freqs.weight").bytes = factor.to_le_bytes().repeat(4);
+            }
+        };
+        assert_eq!(logits(factors(1.0)), logits(|_| ()));
+        assert_ne!(logits(factors(8.0)), logits(|_| ()));
+    }
+
+    #[test]
+    fn heads_may_be_longer_than_their_share_of_the_embedding() {
+        logits(|tiny| {
+            tiny.set("llama.attention.key_length", 12_u32);
+            tiny.set("llama.attention.value_length", 12_u32);
+            for layer in 0..2 {
+                tiny.floats(&format!("blk.{layer}.attn_q.weight"), &[32, 48]);
+                tiny.floats(&format!("blk.{layer}.attn_k.weight"), &[32, 24]);
+                tiny.floats(&format!("blk.{layer}.attn_v.weight"), &[32, 24]);
+                tiny.floats(&format!("blk.{layer}.attn_output.weight"), &[48, 32]);
+            }
+        });
+    }
+
+    #[test]
+    fn a_cache_beyond_all_memory_is_refused() {
+        let device = Cpu::new(1, KernelChoice::Auto).unwrap();
+        let network = Architecture::Llama.load(&Tiny::new().file(), VOCAB, device).unwrap();
+        let error = network.state(usize::MAX / 64, KvType::F32).err().unwrap();
+        assert_eq!(
+            error.to_string(),
+            "a context of 288230376151711743 positions needs more memory than there can be: \
+             2 layers of 16 keys and as many values: lower --ctx"
+        );
+    }
+}

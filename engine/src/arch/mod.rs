@@ -2,6 +2,8 @@
 
 mod config;
 mod llama;
+#[cfg(test)]
+pub(crate) mod testing;
 mod weights;
 
 use crate::device::Device;
@@ -105,5 +107,34 @@ impl<D: Device> State for KvCache<D> {
 
     fn truncate(&mut self, len: usize) {
         KvCache::truncate(self, len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::Tiny;
+    use super::*;
+
+    fn check(spoil: impl Fn(&mut Tiny), message: &str) {
+        let mut tiny = Tiny::new();
+        spoil(&mut tiny);
+        assert_eq!(Architecture::of(&tiny.file()).unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn an_architecture_this_build_does_not_run_is_named_with_those_it_runs() {
+        assert_eq!(Architecture::of(&Tiny::new().file()), Ok(Architecture::Llama));
+        check(
+            |tiny| tiny.set("general.architecture", "mamba"),
+            "general.architecture: this build does not run \"mamba\", it runs llama",
+        );
+        check(
+            |tiny| tiny.unset("general.architecture"),
+            "general.architecture: missing, expected one of those this build runs: llama",
+        );
+        check(
+            |tiny| tiny.set("general.architecture", 7_u32),
+            "general.architecture: expected a string, got u32 7",
+        );
     }
 }

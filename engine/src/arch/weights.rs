@@ -3,7 +3,7 @@
 
 use crate::Error;
 use crate::device::Device;
-use crate::gguf::{File, TensorInfo, TensorKind};
+use crate::gguf::{File, TensorInfo, TensorKind, quoted};
 use crate::quant::Format;
 use std::collections::HashSet;
 
@@ -50,11 +50,17 @@ impl<'a, D: Device> Weights<'a, D> {
     /// leave it out would change the result.
     pub(super) fn finish(mut self, arch: &str) -> Result<(), Error> {
         let left = self.file.tensors().iter().filter(|tensor| !self.taken.contains(&tensor.name));
-        self.problems.extend(left.map(|tensor| format!("{}: no part of {arch}", tensor.name)));
+        self.problems
+            .extend(left.map(|tensor| format!("{}: no part of {arch}", quoted(&tensor.name))));
         if self.problems.is_empty() {
             return Ok(());
         }
-        let (count, list) = (self.problems.len(), self.problems.join("; "));
+        let count = self.problems.len();
+        if count > MAX_NAMED {
+            self.problems.truncate(MAX_NAMED);
+            self.problems.push(format!("and {} more", count - MAX_NAMED));
+        }
+        let list = self.problems.join("; ");
         Err(Error::Model(format!("{count} tensors do not fit the architecture {arch}: {list}")))
     }
 
@@ -79,5 +85,53 @@ impl<'a, D: Device> Weights<'a, D> {
 
     fn note<T>(&mut self, name: &str, result: Result<T, Error>) -> Option<T> {
         result.map_err(|error| self.problems.push(format!("{name}: {error}"))).ok()
+    }
+}
+
+/// Tensors in one message: more than any model has layers, less than a hostile file can list.
+const MAX_NAMED: usize = 1000;
+
+#[cfg(test)]
+mod tests {
+    use super::super::Architecture;
+    use super::super::testing::{Tiny, VOCAB};
+    use crate::device::KernelChoice;
+    use crate::device::cpu::Cpu;
+
+    fn error(spoil: impl Fn(&mut Tiny)) -> String {
+        let mut tiny = Tiny::new();
+        spoil(&mut tiny);
+        let device = Cpu::new(1, KernelChoice::Reference).unwrap();
+        let result = Architecture::Llama.load(&tiny.file(), VOCAB, device);
+        result.err().unwrap().to_string()
+    }
+
+    #[test]
+    fn every_tensor_that_does_not_fit_is_named_at_once() {
+        let message = error(|tiny| {
+            tiny.tensors.retain(|tensor| tensor.name != "blk.1.attn_v.weight");
+            tiny.floats("blk.0.attn_q.weight", &[32, 31]);
+            tiny.floats("blk.0.attn_q.bias", &[32]);
+            tiny.tensor("token_embd.weight").ggml_id = 19;
+            tiny.floats("output_norm.weight", &[32, 2]);
+        });
+        insta::assert_snapshot!(message.replace("; ", "\n"), @"
+        5 tensors do not fit the architecture llama: token_embd.weight: expected one of F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q4_K, Q6_K, found ggml type 19
+        blk.0.attn_q.weight: expected [32, 32], found [32, 31]
+        blk.1.attn_v.weight: missing, expected [32, 16]
+        output_norm.weight: expected [32], found [32, 2]
+        `blk.0.attn_q.bias`: no part of llama
+        ");
+    }
+
+    #[test]
+    fn a_message_names_a_thousand_tensors_at_most() {
+        let message = error(|tiny| {
+            for index in 0..1200 {
+                tiny.floats(&format!("extra.{index}"), &[1]);
+            }
+        });
+        assert!(message.starts_with("1200 tensors do not fit the architecture llama: `extra.0`"));
+        assert!(message.ends_with("`extra.999`: no part of llama; and 200 more"));
     }
 }

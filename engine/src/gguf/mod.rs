@@ -13,12 +13,13 @@ mod value;
 
 pub use mapped::Bytes;
 pub use metadata::Metadata;
+pub(crate) use reader::quoted;
 pub use tensor::{TensorInfo, TensorKind};
 pub use value::{Array, Kind, Strings, Value};
 
 use crate::Error;
 use crate::quant::Format;
-use reader::{ParseError, Reader, quoted};
+use reader::{ParseError, Reader};
 use std::collections::HashMap;
 use std::path::Path;
 

@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
 }
 
 /// A name from a file as it stands in a message: on one line, in quotes, cut after 64 characters.
-pub(super) fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     const MAX_SHOWN: usize = 64;
     let shown: String = name.chars().take(MAX_SHOWN).flat_map(char::escape_debug).collect();
     let dots = if name.chars().nth(MAX_SHOWN).is_some() { "..." } else { "" };

@@ -139,3 +139,37 @@ impl<'s> Generation<'s> {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::testing::Tiny;
+    use crate::text::SamplerOptions;
+    use crate::{Model, ModelOptions, SessionOptions};
+
+    /// The steps after BOS, greedy, with `end` as the end-of-text token.
+    fn steps(end: Token, count: usize) -> (Vec<Step>, Session) {
+        let mut tiny = Tiny::new();
+        tiny.set("tokenizer.ggml.eos_token_id", end);
+        let model = Model::from_bytes(tiny.bytes(), &ModelOptions::default()).unwrap();
+        let mut session = Session::new(Arc::new(model), SessionOptions::default()).unwrap();
+        session.sync(&[1]).unwrap();
+        let sampler = Sampler::new(SamplerOptions::default()).unwrap();
+        let options = GenerationOptions::default();
+        let mut generation = Generation::new(&mut session, sampler, &options).unwrap();
+        let steps = (0..count).map(|_| generation.step().unwrap()).collect();
+        (steps, session)
+    }
+
+    #[test]
+    fn an_end_token_counts_and_is_not_shown() {
+        let (first, _) = steps(2, 1);
+        let Step::Token { id, text } = &first[0] else { panic!("a token, got {first:?}") };
+        assert!(!text.is_empty());
+
+        let (steps, session) = steps(*id, 3);
+        let done = Step::Done { finish: Finish::Stop, text: String::new() };
+        assert_eq!(steps, [Step::Token { id: *id, text: String::new() }, done.clone(), done]);
+        assert_eq!(session.tokens(), [1, *id]);
+    }
+}

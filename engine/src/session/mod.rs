@@ -115,6 +115,7 @@ impl Session {
         let reused = computed.iter().zip(all_but_last).take_while(|(a, b)| a == b).count();
         self.rewind(reused)?;
         self.tokens.extend_from_slice(&tokens[reused..]);
+        self.decoded = false;
         Ok(reused)
     }
 
@@ -204,5 +205,44 @@ impl Session {
             return Ok(());
         }
         Err(Error::Input(format!("token {token} is outside the vocabulary of {vocab}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ModelOptions;
+    use crate::arch::testing::{CONTEXT, Tiny};
+    use crate::quant::Format;
+
+    fn session(tiny: &Tiny) -> Session {
+        let model = Model::from_bytes(tiny.bytes(), &ModelOptions::default()).unwrap();
+        Session::new(Arc::new(model), SessionOptions::default()).unwrap()
+    }
+
+    #[test]
+    fn a_damaged_scale_ends_in_an_error_and_not_in_tokens() {
+        for scale in [0x7e00_u16, 0x7c00] {
+            let mut tiny = Tiny::new();
+            let damaged = tiny.tensor("blk.1.ffn_down.weight");
+            damaged.ggml_id = Format::Q8_0.layout().ggml_id;
+            damaged.bytes = vec![0; 32 * Format::Q8_0.row_bytes(64).unwrap()];
+            damaged.bytes[..2].copy_from_slice(&scale.to_le_bytes());
+            let mut session = session(&tiny);
+            for prompt in [&[1, 5, 9][..], &[1, 5, 9], &[4, 4]] {
+                session.sync(prompt).unwrap();
+                let position = prompt.len() - 1;
+                assert_eq!(session.decode(), Err(Error::NotFinite { position }));
+                assert_eq!(session.decode(), Err(Error::NotFinite { position }));
+            }
+        }
+    }
+
+    #[test]
+    fn the_context_is_what_the_model_was_trained_for_unless_it_is_less() {
+        let session = session(&Tiny::new());
+        assert_eq!(session.capacity(), CONTEXT);
+        let options = SessionOptions { context: Some(5), ..SessionOptions::default() };
+        assert_eq!(Session::new(Arc::clone(session.model()), options).unwrap().capacity(), 5);
     }
 }

@@ -28,8 +28,8 @@ pub(super) fn matmul<V: Lanes>(weights: &Matrix, rows: Range<usize>, x: &[f32], 
         Format::Q8_0 => multiply::<V, stored::Q8_0, _>(weights, rows, x, out),
         Format::Q4_0 => multiply::<V, stored::Q4_0, _>(weights, rows, x, out),
         Format::Q4_1 => multiply::<V, stored::Q4_1, _>(weights, rows, x, out),
-        Format::Q4_K => multiply::<V, stored::Q4K, _>(weights, rows, x, out),
-        Format::Q6_K => multiply::<V, stored::Q6K, _>(weights, rows, x, out),
+        Format::Q4_K => multiply::<V, stored::Q4_K, _>(weights, rows, x, out),
+        Format::Q6_K => multiply::<V, stored::Q6_K, _>(weights, rows, x, out),
     }
 }
 

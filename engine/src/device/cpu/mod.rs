@@ -15,6 +15,8 @@ mod stored;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(test)]
+mod parity;
 
 pub use kv_rows::KvRows;
 pub use matrix::Matrix;
@@ -243,4 +245,131 @@ fn join_columns(mut parts: Vec<Vec<f32>>, tokens: usize) -> Vec<f32> {
         }
     }
     joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parity::{random_floats, random_matrix};
+    use super::*;
+    use proptest::prelude::*;
+
+    const HEADS: AttentionShape = AttentionShape { heads: 6, kv_heads: 3, head_dim: 8 };
+
+    fn cpu(threads: usize) -> Cpu {
+        Cpu::new(threads, KernelChoice::Auto).unwrap()
+    }
+
+    fn rows(width: usize, values: Vec<f32>) -> Activations {
+        Activations::new(width, values)
+    }
+
+    fn rope(pairs: RopePairs) -> Rope {
+        Rope { pairs, head_dim: 8, frequencies: vec![1.0, 0.25, 0.0625] }
+    }
+
+    /// Every op once, on one token after the other from position 0: the outputs of all tokens, in
+    /// chunks as `cuts` says.
+    fn run_all_ops(cpu: &Cpu, chunks: &[usize]) -> Vec<u32> {
+        let matrix = |format, rows, columns| Arc::new(random_matrix(format, rows, columns));
+        let table = matrix(Format::Q8_0, 30, 64);
+        let q = matrix(Format::F16, 48, 64);
+        let kv = [matrix(Format::Q4_1, 24, 64), matrix(Format::F32, 24, 64)];
+        let out = matrix(Format::BF16, 64, 48);
+        let ffn = [matrix(Format::Q4_0, 50, 64), matrix(Format::Q8_0, 50, 64)];
+        let norm = random_floats(64, 7);
+        let mut store = cpu.kv_store(100, 24, KvType::F16).unwrap();
+        let mut results = Vec::new();
+        let mut first = 0;
+        for chunk in chunks {
+            let tokens: Vec<Token> =
+                (first..first + chunk).map(|p| (p * 7 % 30) as Token).collect();
+            let mut x = cpu.gather(&table, &tokens);
+            let normed = cpu.rms_norm(&x, &norm, 1e-5);
+            let [mut q, mut k, v] = cpu.matmul([&q, &kv[0], &kv[1]], &normed);
+            cpu.rope(&mut q, &rope(RopePairs::Neighbours), first);
+            cpu.rope(&mut k, &rope(RopePairs::Halves), first);
+            cpu.append(&mut store, first, &k, &v);
+            let [out] = cpu.matmul([&out], &cpu.attention(&q, &store, &HEADS, first));
+            cpu.add(&mut x, &out);
+            let gated = cpu.gated(&ffn[0], &ffn[1], &x);
+            results.extend(gated.values.iter().map(|value| value.to_bits()));
+            first += chunk;
+        }
+        results
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn neither_threads_nor_chunks_change_a_bit(
+            threads in 1usize..5,
+            chunks in prop::collection::vec(1usize..12, 1..5),
+        ) {
+            let one_by_one = vec![1; chunks.iter().sum()];
+            let expected = run_all_ops(&cpu(1), &one_by_one);
+            prop_assert_eq!(run_all_ops(&cpu(threads), &chunks), expected);
+        }
+    }
+
+    #[test]
+    fn rope_turns_each_pair_by_position_times_frequency() {
+        let check = |pairs, first: usize, partners: [(usize, usize); 3]| {
+            let before = random_floats(2 * 16, 3);
+            let mut x = rows(16, before.clone());
+            cpu(1).rope(&mut x, &rope(pairs), first);
+            for (head, (before, after)) in before.chunks(8).zip(x.values.chunks(8)).enumerate() {
+                let position = (first + head / 2) as f64;
+                let mut expected = before.to_vec();
+                for ((i, j), frequency) in partners.into_iter().zip([1.0, 0.25, 0.0625]) {
+                    let (sin, cos) = (position * frequency).sin_cos();
+                    let (a, b) = (f64::from(before[i]), f64::from(before[j]));
+                    expected[i] = (a * cos - b * sin) as f32;
+                    expected[j] = (a * sin + b * cos) as f32;
+                }
+                for (after, expected) in after.iter().zip(expected) {
+                    assert!((after - expected).abs() <= 4.0 * f32::EPSILON, "{pairs:?} {first}");
+                }
+            }
+        };
+        check(RopePairs::Neighbours, 0, [(0, 1), (2, 3), (4, 5)]);
+        check(RopePairs::Neighbours, 1000, [(0, 1), (2, 3), (4, 5)]);
+        check(RopePairs::Halves, 1000, [(0, 3), (1, 4), (2, 5)]);
+    }
+
+    #[test]
+    fn gated_is_silu_of_one_product_times_the_other() {
+        let identity = |scale: f32| {
+            let values = (0..16).map(|i| if i % 5 == 0 { scale } else { 0.0_f32 });
+            let bytes: Vec<u8> = values.flat_map(f32::to_le_bytes).collect();
+            Arc::new(Matrix::new(Format::F32, 4, 4, bytes.into()))
+        };
+        let out =
+            cpu(2).gated(&identity(1.0), &identity(3.0), &rows(4, vec![0.0, 1.0, -2.0, 90.0]));
+        let expected = [0.0, 3.0 / (1.0 + (-1.0_f64).exp()), 12.0 / (1.0 + 2.0_f64.exp()), 24300.0];
+        for (out, expected) in out.values.iter().zip(expected) {
+            assert!(
+                (f64::from(*out) - expected).abs() <= 1e-6 * expected.abs(),
+                "{out} {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn kernels_the_processor_lacks_are_refused_with_those_it_has() {
+        for (choice, name) in [(KernelChoice::Avx2, "avx2"), (KernelChoice::Avx512, "avx512")] {
+            let known: Vec<&str> = kernels::available().iter().map(|set| set.name).collect();
+            match Cpu::new(1, choice) {
+                Ok(cpu) => assert_eq!(cpu.name(), ("cpu", name)),
+                Err(error) => assert_eq!(
+                    error.to_string(),
+                    format!(
+                        "the processor lacks what kernels {name} need: choose auto or one of {}",
+                        known.join(", ")
+                    )
+                ),
+            }
+        }
+        assert_eq!(Cpu::new(1, KernelChoice::Reference).unwrap().name().1, "reference");
+    }
 }

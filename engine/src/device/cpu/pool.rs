@@ -12,11 +12,13 @@ use std::thread::{self, JoinHandle};
 /// More threads than any processor has cores.
 const MAX_THREADS: usize = 1024;
 
-/// Looks at a flag before a waiting thread gives way to others: some 50 microseconds.
-const SPINS: usize = 2_000;
+/// Looks at a flag before a waiting thread gives way to others, some 3 microseconds: longer than
+/// it takes to pass a job on, short where two threads have to share a core.
+const SPINS: usize = 100;
 
-/// Looks with a `yield` in between before a thread without work goes to sleep.
-const YIELDS: usize = 200;
+/// Looks with a `yield` in between, some half a millisecond, before a thread without work goes to
+/// sleep: longer than a caller needs between two tokens.
+const YIELDS: usize = 1000;
 
 /// Threads that compute, the caller's included.
 pub(super) struct Pool {

@@ -2,6 +2,8 @@
 //! computes the very numbers of its format's scalar decoder in [`crate::quant`], which also states
 //! the layouts.
 
+#![allow(non_camel_case_types)] // the names of the field: Q4_K
+
 use super::lanes::{LANES, Lanes};
 use crate::quant::{f16_to_f32, q4_k};
 use std::array::from_fn;
@@ -23,8 +25,8 @@ pub(super) struct BF16;
 pub(super) struct Q8_0;
 pub(super) struct Q4_0;
 pub(super) struct Q4_1;
-pub(super) struct Q4K;
-pub(super) struct Q6K;
+pub(super) struct Q4_K;
+pub(super) struct Q6_K;
 
 impl Stored<1> for Floats {
     type Cell = f32;
@@ -117,7 +119,7 @@ impl Stored<2> for Q4_1 {
     }
 }
 
-impl Stored<16> for Q4K {
+impl Stored<16> for Q4_K {
     type Cell = u8;
     const CELLS: usize = 144;
 
@@ -140,7 +142,7 @@ impl Stored<16> for Q4K {
     }
 }
 
-impl Stored<16> for Q6K {
+impl Stored<16> for Q6_K {
     type Cell = u8;
     const CELLS: usize = 210;
 
