@@ -1,0 +1,159 @@
+//! Whether a client is still there while nothing is written to it. tiny_http keeps the socket to
+//! itself, so the kernel's connection table is asked (Linux; elsewhere nobody ever seems to
+//! leave). It owns no connection.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+/// Watches the client's end of one connection.
+pub(super) struct Peer {
+    /// The server's port and the client's address.
+    ends: Option<(u16, SocketAddr)>,
+    looked: Instant,
+    /// Looks in a row that found the client gone.
+    gone: u32,
+}
+
+impl Peer {
+    pub(super) fn new(ends: Option<(u16, SocketAddr)>) -> Peer {
+        Peer { ends, looked: Instant::now(), gone: 0 }
+    }
+
+    /// Whether the client left. Looks at most every [`LOOK_EVERY`]; two looks must agree, because
+    /// the table is not read in one moment.
+    pub(super) fn left(&mut self) -> bool {
+        let Some((local_port, client)) = self.ends else { return false };
+        if self.looked.elapsed() >= LOOK_EVERY {
+            self.looked = Instant::now();
+            let gone = connections().is_some_and(|table| is_gone(&table, local_port, client));
+            self.gone = if gone { self.gone + 1 } else { 0 };
+        }
+        self.gone >= 2
+    }
+}
+
+/// Gone: the server's end no longer exists (reset), or the client has closed its end. One that
+/// only ended its sending still waits for the answer; a client on this machine shows which it is,
+/// since a closed socket belongs to no process. From afar both look alike and count as gone.
+fn is_gone(table: &[Connection], local_port: u16, client: SocketAddr) -> bool {
+    let same = |address: SocketAddr| {
+        address.port() == client.port() && address.ip().to_canonical() == client.ip().to_canonical()
+    };
+    let Some(ours) = table.iter().find(|c| c.local.port() == local_port && same(c.remote)) else {
+        return true;
+    };
+    let half_open = |c: &Connection| same(c.local) && c.remote.port() == local_port && c.inode != 0;
+    ours.state == CLOSE_WAIT && !table.iter().any(half_open)
+}
+
+/// A line of `/proc/net/tcp`.
+#[derive(Debug, PartialEq)]
+struct Connection {
+    local: SocketAddr,
+    remote: SocketAddr,
+    state: u8,
+    inode: u64,
+}
+
+fn connections() -> Option<Vec<Connection>> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(std::fs::read_to_string);
+    if tables.iter().all(Result::is_err) {
+        return None;
+    }
+    let parse = |table: &String| table.lines().skip(1).filter_map(connection).collect::<Vec<_>>();
+    Some(tables.iter().flatten().flat_map(parse).collect())
+}
+
+/// Columns as in the kernel's Documentation/networking/proc_net_tcp.rst.
+fn connection(line: &str) -> Option<Connection> {
+    let mut fields = line.split_ascii_whitespace();
+    let local = address(fields.nth(1)?)?;
+    let remote = address(fields.next()?)?;
+    let state = u8::from_str_radix(fields.next()?, 16).ok()?;
+    let inode = fields.nth(5)?.parse().ok()?;
+    Some(Connection { local, remote, state, inode })
+}
+
+/// `IP:PORT` in hex. The address is printed word by word as the machine reads the network's bytes.
+fn address(text: &str) -> Option<SocketAddr> {
+    let (ip, port) = text.split_once(':')?;
+    let word = |at: usize| -> Option<[u8; 4]> {
+        Some(u32::from_str_radix(ip.get(at..at + 8)?, 16).ok()?.to_ne_bytes())
+    };
+    let ip = match ip.len() {
+        8 => IpAddr::V4(Ipv4Addr::from(word(0)?)),
+        32 => {
+            let words = [word(0)?, word(8)?, word(16)?, word(24)?];
+            let bytes: [u8; 16] = words.concat().try_into().ok()?;
+            IpAddr::V6(Ipv6Addr::from(bytes))
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
+}
+
+/// Between two looks.
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// The other side has ended its sending (include/net/tcp_states.h).
+const CLOSE_WAIT: u8 = 8;
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::net::{Shutdown, TcpListener, TcpStream};
+
+    /// `leave` does to a connected client what is tested and keeps what must stay open.
+    fn check(leave: fn(TcpStream) -> Option<TcpStream>, want: bool) {
+        for host in ["127.0.0.1", "::1"] {
+            let Ok(listener) = TcpListener::bind((host, 0)) else { continue };
+            let port = listener.local_addr().unwrap().port();
+            let client = TcpStream::connect((host, port)).unwrap();
+            let (_server, address) = listener.accept().unwrap();
+            let gone = || is_gone(&connections().unwrap(), port, address);
+            assert!(!gone(), "{host}: a connected client is there");
+            let _kept = leave(client);
+            // The kernel delivers the end of a connection in its own time.
+            let deadline = Instant::now() + Duration::from_millis(if want { 2000 } else { 50 });
+            while Instant::now() < deadline && !(want && gone()) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            assert_eq!(gone(), want, "{host}");
+        }
+    }
+
+    #[test]
+    fn a_closed_connection_is_seen() {
+        check(|_client| None, true);
+    }
+
+    #[test]
+    fn a_client_that_only_ended_its_sending_is_there() {
+        check(
+            |client| {
+                client.shutdown(Shutdown::Write).unwrap();
+                Some(client)
+            },
+            false,
+        );
+    }
+
+    #[test]
+    fn table_lines() {
+        let line = "   2: 0100007F:1F90 0200A8C0:E084 08 00000000:00000000 00:00000000 00000000 \
+                    0        0 17202 1 00000000343ecaaf 20 4 30 10 -1";
+        let want = Connection {
+            local: "127.0.0.1:8080".parse().unwrap(),
+            remote: "192.168.0.2:57476".parse().unwrap(),
+            state: CLOSE_WAIT,
+            inode: 17202,
+        };
+        if cfg!(target_endian = "little") {
+            assert_eq!(connection(line), Some(want));
+            let v6 = address("0000000000000000FFFF00000100007F:1F90").unwrap();
+            assert_eq!(v6, "[::ffff:127.0.0.1]:8080".parse().unwrap());
+        }
+        assert_eq!(connection("garbage"), None);
+        assert_eq!(address("é000007F:1F90"), None);
+    }
+}
