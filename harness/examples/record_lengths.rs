@@ -17,10 +17,14 @@ use strata_harness::protocol::Protocol;
 /// What `strata tokenize --output json` prints, as far as it is needed here.
 #[derive(Deserialize)]
 struct Tokenized {
-    tokens: Vec<u32>,
-    tokenizer_sha256: String,
-    template_sha256: String,
-    engine_version: String,
+    ids: Vec<u32>,
+    tokenizer: Digest,
+    template: Digest,
+}
+
+#[derive(Deserialize)]
+struct Digest {
+    sha256: String,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -42,17 +46,18 @@ fn main() -> Result<(), Box<dyn Error>> {
             return Err(format!("{}: {message}", request.id).into());
         }
         let tokenized: Tokenized = serde_json::from_slice(&output.stdout)?;
-        counted.insert(request.id, tokenized.tokens.clone());
+        counted.insert(request.id, tokenized.ids.clone());
         last = Some(tokenized);
     }
     let engine = last.ok_or("the protocol plans no request")?;
+    let version = String::from_utf8(Command::new(strata).arg("--version").output()?.stdout)?;
     let model = Path::new(model).file_name().unwrap_or_default().to_string_lossy();
     let made_by = format!(
-        "strata tokenize --output json --model {model} --chat payloads/<id>.json, strata {}",
-        engine.engine_version
+        "strata tokenize --output json --model {model} --chat payloads/<id>.json, {}",
+        version.trim()
     );
-    let lengths =
-        Lengths::of(&engine.tokenizer_sha256, &engine.template_sha256, &made_by, &counted);
+    let (tokenizer, template) = (&engine.tokenizer.sha256, &engine.template.sha256);
+    let lengths = Lengths::of(tokenizer, template, &made_by, &counted);
     let file = corpus.join(lengths.path());
     fs::write(&file, format!("{}\n", serde_json::to_string_pretty(&lengths)?))?;
     println!("{}", file.display());

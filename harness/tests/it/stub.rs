@@ -123,7 +123,7 @@ impl Honest {
     pub(crate) fn new() -> Honest {
         let suite = Suite::named("embedded-v1").unwrap();
         let lengths: Lengths = serde_json::from_str(include_str!(
-            "../../../spec/corpus/embedded-v1/lengths/642e411b52bd.json"
+            "../../../spec/corpus/embedded-v1/lengths/d1f78b755590.json"
         ))
         .unwrap();
         let corpus = suite.corpus.as_ref().unwrap();
