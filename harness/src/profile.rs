@@ -22,6 +22,7 @@ pub struct Profile {
     pub model: String,
     pub options: Map<String, Value>,
     pub port_option: String,
+    #[serde(deserialize_with = "Option::deserialize")] // null, but not left out
     pub ready_line: Option<String>,
     pub ready_path: String,
     pub ready_timeout_s: u64,
@@ -193,6 +194,22 @@ mod tests {
             spec/profiles/../../engine/models/stories260K/stories260K.f16.gguf \
             --ctx 512 --kv f16 --threads 2 --port 0";
         assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn the_schema_names_the_same_fields() {
+        let schema = include_str!("../../spec/schema/profile.schema.json");
+        let schema: Value = serde_json::from_str(schema).unwrap();
+        let described: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+        let profile: Map<String, Value> = serde_json::from_str(&text()).unwrap();
+        assert_eq!(described, profile.keys().collect::<Vec<_>>());
+        assert_eq!(schema["required"], json!(described));
+        for field in described {
+            let mut less = profile.clone();
+            less.remove(field);
+            let error = Profile::parse(&json!(less).to_string(), PathBuf::new()).unwrap_err();
+            assert!(error.contains(&format!("missing field `{field}`")), "{error}");
+        }
     }
 
     #[test]

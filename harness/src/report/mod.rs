@@ -381,3 +381,6 @@ pub struct RequestCheck {
     pub unexpected_payload_reuse: Option<bool>,
     pub length_outside_tolerance: Option<bool>,
 }
+
+#[cfg(test)]
+mod tests;
