@@ -72,3 +72,82 @@ fn request<'p>(phase: &'p Phase, case: &'p Case, repetition: u32) -> Planned<'p>
         round: (phase.phase == PhaseName::Concurrency).then_some(repetition),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::Suite;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn check(suite: &str, optional: bool, ids: &str) {
+        let suite = Suite::named(suite).unwrap();
+        let planned: Vec<String> =
+            plan(&suite.protocol, optional).into_iter().map(|request| request.id).collect();
+        assert_eq!(planned.join(" "), ids.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+
+    const EMBEDDED: &str = "warmup
+        performance-short-r1 performance-prompt-160-r1 performance-prompt-320-r1
+        performance-short-r2 performance-prompt-160-r2 performance-prompt-320-r2
+        performance-short-r3 performance-prompt-160-r3 performance-prompt-320-r3
+        sanity-I1 sanity-I2 sanity-I3 sanity-I4 sanity-R1 sanity-R2 sanity-R3 sanity-R4
+        sanity-T1 sanity-T2 sanity-T3 sanity-T4";
+
+    #[test]
+    fn the_order_of_the_embedded_suite() {
+        check("embedded-v1", false, EMBEDDED);
+        let stage = "concurrency-pair-a-r1 concurrency-pair-b-r1
+            concurrency-pair-a-r2 concurrency-pair-b-r2";
+        check("embedded-v1", true, &format!("{EMBEDDED} {stage}"));
+    }
+
+    #[test]
+    fn the_order_of_the_standard_suite() {
+        let suite = Suite::named("standard-v1").unwrap();
+        let frozen = suite.protocol.frozen_input_tokens.as_ref().unwrap();
+        let ids: Vec<&str> = frozen.keys().map(String::as_str).collect();
+        check("standard-v1", true, &ids.join(" "));
+    }
+
+    #[test]
+    fn rounds_count_in_the_concurrency_stage_alone() {
+        let suite = Suite::named("embedded-v1").unwrap();
+        let found: Vec<_> = plan(&suite.protocol, true)
+            .iter()
+            .filter_map(|request| Some((request.round?, request.concurrency, request.seed)))
+            .collect();
+        assert_eq!(found, [(1, 2, 1), (1, 2, 1), (2, 2, 2), (2, 2, 2)]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_case_once_a_repetition(
+            cases in 1usize..6,
+            repetitions in 1u32..6,
+            case_outer in any::<bool>(),
+        ) {
+            let mut protocol = Suite::named("embedded-v1").unwrap().protocol;
+            let phase = protocol.phases.iter_mut().find(|p| p.phase == PhaseName::Performance);
+            let phase = phase.unwrap();
+            phase.repetitions = repetitions;
+            phase.order = if case_outer { Order::CaseOuter } else { Order::RepetitionOuter };
+            let case = phase.cases[0].clone();
+            phase.cases =
+                (0..cases).map(|i| Case { id: format!("c{i}"), ..case.clone() }).collect();
+            let planned = plan(&protocol, false);
+            let ids: BTreeSet<&str> = planned.iter().map(|request| request.id.as_str()).collect();
+            prop_assert_eq!(ids.len(), planned.len());
+            prop_assert_eq!(planned.len(), 1 + cases * repetitions as usize + 12);
+            for request in &planned {
+                prop_assert_eq!(request.seed, u64::from(request.repetition));
+            }
+            let performance = &planned[1..planned.len() - 12];
+            let order = |r: &Planned| match case_outer {
+                true => (r.case.id.clone(), r.repetition.to_string()),
+                false => (r.repetition.to_string(), r.case.id.clone()),
+            };
+            prop_assert!(performance.is_sorted_by_key(order));
+        }
+    }
+}

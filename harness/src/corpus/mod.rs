@@ -52,8 +52,9 @@ impl Suite {
                 Suite::names().join(", ")
             ),
         })?;
+        let protocol = Protocol::parse(carried.protocol, suite)?;
         let files = carried.files.iter().map(|(path, text)| (path.to_string(), text.to_string()));
-        Suite::assemble(carried.protocol, suite, || Ok(files.collect()))
+        Suite::assemble(protocol, suite, || Ok(files.collect()))
     }
 
     /// A suite this program carries, by the protocol id that reports state.
@@ -69,27 +70,25 @@ impl Suite {
         let place = protocol.display().to_string();
         let text = folder::read_file(protocol, MAX_PROTOCOL_BYTES)
             .map_err(|problem| LoadError { place: place.clone(), problem })?;
-        let parent = protocol.parent().unwrap_or(Path::new(""));
-        let suite = Protocol::parse(&text, &place)?.suite;
-        let corpus = parent.join("../corpus").join(suite);
-        Suite::assemble(&text, &place, || {
-            folder::read(&corpus)
-                .map_err(|problem| LoadError { place: corpus.display().to_string(), problem })
-        })
+        let parsed = Protocol::parse(&text, &place)?;
+        let corpus = protocol.with_file_name("..").join("corpus").join(&parsed.suite);
+        let place = corpus.display().to_string();
+        Suite::assemble(parsed, &place, || folder::read(&corpus))
     }
 
     fn assemble(
-        protocol: &str,
+        protocol: Protocol,
         place: &str,
-        files: impl FnOnce() -> Result<Files, LoadError>,
+        files: impl FnOnce() -> Result<Files, String>,
     ) -> Result<Suite, LoadError> {
-        let protocol = Protocol::parse(protocol, place)?;
-        if protocol.not_replayable.is_some() {
-            return Ok(Suite { protocol, corpus: None });
-        }
-        let corpus = Corpus::verify(&protocol, files()?)
-            .map_err(|problem| LoadError { place: format!("corpus of {place}"), problem })?;
-        Ok(Suite { protocol, corpus: Some(corpus) })
+        let corpus = match &protocol.not_replayable {
+            Some(_) => None,
+            None => {
+                let corpus = files().and_then(|files| Corpus::verify(&protocol, files));
+                Some(corpus.map_err(|problem| LoadError { place: place.to_string(), problem })?)
+            }
+        };
+        Ok(Suite { protocol, corpus })
     }
 }
 
@@ -115,10 +114,8 @@ impl Corpus {
                 protocol.corpus_sha256
             ));
         }
-        let counted: Vec<String> =
-            files.keys().filter(|path| path.starts_with("lengths/")).cloned().collect();
-        let counted: Vec<(String, String)> =
-            counted.into_iter().filter_map(|path| files.remove_entry(&path)).collect();
+        let (counted, files): (Files, Files) =
+            files.into_iter().partition(|(path, _)| path.starts_with("lengths/"));
         manifest::check(&manifest, &files)?;
         let requests = plan(protocol, true);
         for request in &requests {
@@ -127,19 +124,20 @@ impl Corpus {
             body::check(protocol, request, body).map_err(|problem| format!("{path}: {problem}"))?;
         }
         let payloads = files.keys().filter(|path| path.starts_with("payloads/")).count();
-        if payloads != requests.len() || !files.contains_key(RECIPE) {
+        if payloads != requests.len() {
             return Err(format!(
-                "{payloads} payloads for {} planned requests, and {RECIPE}; restore the corpus",
+                "{payloads} payloads for {} planned requests; remove those of no request",
                 requests.len()
             ));
         }
-        let lengths = counted
-            .iter()
-            .map(|(path, text)| {
-                Lengths::parse(path, text, &requests)
-                    .map_err(|problem| format!("{path}: {problem}"))
-            })
-            .collect::<Result<_, _>>()?;
+        if !files.contains_key(RECIPE) {
+            return Err(format!("{RECIPE} is missing; restore it"));
+        }
+        let parse = |(path, text): (&String, &String)| {
+            let lengths = Lengths::parse(path, text, &requests);
+            lengths.map_err(|problem| format!("{path}: {problem}"))
+        };
+        let lengths = counted.iter().map(parse).collect::<Result<_, _>>()?;
         Ok(Corpus { files, manifest, lengths })
     }
 
@@ -155,7 +153,7 @@ impl Corpus {
 
     /// `corpus-build.json`: what the payloads were made from.
     pub fn build_record(&self) -> &str {
-        &self.files[RECIPE]
+        &self.files[RECIPE] // checked on the way in
     }
 
     /// Token lengths under this tokenizer and this template; `None` if none were recorded.

@@ -154,7 +154,7 @@ fn a_corpus_that_is_not_the_protocols_is_refused() {
     check(true, extra, "27 payloads for 26 planned requests");
     check(false, in_warmup("Hens", "Cats"), "restore the file");
     check(true, |files| drop(files.remove(WARMUP)), "payloads/warmup.json is missing");
-    check(true, |files| drop(files.remove(RECIPE)), "and corpus-build.json; restore the corpus");
+    check(true, |files| drop(files.remove(RECIPE)), "corpus-build.json is missing; restore it");
     let longer = |files: &mut Files| files.get_mut(manifest::NAME).unwrap().push('\n');
     check(false, longer, "take the corpus and the protocol of one version");
 }

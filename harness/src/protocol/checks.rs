@@ -1,7 +1,7 @@
 //! What a protocol must satisfy beyond its shape, so that nothing later has to ask. One function a
 //! part; each problem names the field as a JSON pointer, the value found and what is allowed.
 
-use super::{Case, Evaluator, Phase, PhaseName, Protocol};
+use super::{Case, Evaluator, Order, Phase, PhaseName, Protocol};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -51,6 +51,9 @@ fn check_phase(protocol: &Protocol, phase: &Phase, at: &str) -> Result<(), Strin
     if phase.phase == PhaseName::Warmup && phase.cases.len() != 1 {
         return Err(format!("{at}/cases has {}; a warm-up is one request", phase.cases.len()));
     }
+    if phase.phase == PhaseName::Concurrency && phase.order != Order::RepetitionOuter {
+        return Err(format!("{at}/order must be `repetition-outer`: a round is one repetition"));
+    }
     let at_once = if phase.phase == PhaseName::Concurrency { phase.cases.len() } else { 1 };
     if phase.concurrency as usize != at_once {
         return Err(format!(
@@ -82,7 +85,8 @@ fn check_case(protocol: &Protocol, phase: PhaseName, case: &Case, at: &str) -> R
             let replayable = protocol.not_replayable.is_none();
             if replayable && !has_truth(evaluator) {
                 return Err(format!(
-                    "{at}/evaluator expects null; a protocol that can be replayed names its truth"
+                    "{at}/evaluator lacks its truth; where a protocol can be replayed it states \
+                     one, for each argument as a list of accepted values"
                 ));
             }
             Ok(())
@@ -100,7 +104,8 @@ fn has_truth(evaluator: &Evaluator) -> bool {
         Evaluator::ExactText { expected } => expected.is_some(),
         Evaluator::JsonValue { expected } => expected.is_some(),
         Evaluator::ToolCall { name, arguments } => {
-            name.is_some() && arguments.values().all(Value::is_array)
+            let accepts = |values: &Value| values.as_array().is_some_and(|v| !v.is_empty());
+            name.is_some() && arguments.values().all(accepts)
         }
     }
 }
@@ -151,4 +156,162 @@ fn unique<'a>(at: &str, names: impl Iterator<Item = &'a str>) -> Result<(), Stri
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::plan;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    const EMBEDDED: &str = include_str!("../../../spec/protocols/embedded-v1.json");
+    const STANDARD: &str =
+        include_str!("../../../spec/protocols/strata-qwen38-thinking-v1-draft.1.json");
+
+    fn check(pointer: &str, value: Value, problem: &str) {
+        let mut protocol: Value = serde_json::from_str(EMBEDDED).unwrap();
+        *protocol.pointer_mut(pointer).expect(pointer) = value;
+        let found = Protocol::parse(&protocol.to_string(), "p.json").unwrap_err().to_string();
+        assert!(found.starts_with("p.json: ") && found.contains(problem), "{found}");
+    }
+
+    #[test]
+    fn what_cannot_be_planned_is_refused() {
+        check("/id", json!(""), "/id is ``; use ASCII letters");
+        check("/suite", json!("../x"), "/suite is `../x`; use ASCII letters");
+        check("/corpus_sha256", json!("ED"), "/corpus_sha256 is `ED`; a SHA-256 is 64 lower-case");
+        check("/template_sha256", json!("x"), "/template_sha256 is `x`");
+        check("/categories/1", json!("instruction"), "/categories names `instruction` twice");
+        check("/phases", json!([]), "/phases has no performance stage that always runs; add one");
+        check("/phases/1/optional", json!(true), "/phases has no performance stage");
+        check("/phases/0/phase", json!("sanity"), "/phases names `sanity` twice");
+        check("/phases/0/max_output_tokens", json!(0), "/phases/0/max_output_tokens is 0;");
+        check("/phases/0/repetitions", json!(2), "/phases/0/repetitions is 2; ids of this stage");
+        check("/phases/2/repetitions", json!(2), "/phases/2/repetitions is 2; ids of this stage");
+        check("/phases/1/repetitions", json!(0), "/phases/1 plans 0 repetitions of 3 cases");
+        check("/phases/1/repetitions", json!(3334), "it must be 1 to 10000 requests");
+        check("/phases/1/cases", json!([]), "/phases/1 plans 3 repetitions of 0 cases");
+        check("/phases/1/concurrency", json!(2), "/phases/1/concurrency is 2; it must be 1");
+        check("/phases/3/concurrency", json!(1), "/phases/3/concurrency is 1; it must be 2");
+        check("/phases/3/order", json!("case-outer"), "/phases/3/order must be `repetition-outer`");
+        check("/phases/1/cases/1/id", json!("short"), "/phases/1/cases names `short` twice");
+        check("/phases/1/cases/1/id", json!("a/b"), "/phases/1/cases/1/id is `a/b`");
+        check("/phases/1/cases/1/category", json!("x"), "only sanity cases are judged");
+        check("/phases/2/cases/0/category", json!("x"), "/phases/2/cases/0/category is `x`");
+        check("/phases/2/cases/0/evaluator", json!(null), "/phases/2/cases/0 lacks a category or");
+        check("/phases/2/cases/0/evaluator/expected", json!(null), "lacks its truth");
+        check("/phases/2/cases/8/evaluator/arguments/food", json!([]), "lacks its truth");
+        check("/phases/2/cases/3/stop", json!(["", "."]), "/phases/2/cases/3/stop is [");
+        check("/phases/2/cases/3/stop", json!(["a", "b", "c", "d", "e"]), "give at most 4");
+        check("/frozen_input_tokens", json!({"x": 1}), "/frozen_input_tokens/x is of no planned");
+        check(
+            "/frozen_input_tokens",
+            json!({"warmup": 0}),
+            "is 0; it must be a whole number from 1",
+        );
+    }
+
+    #[test]
+    fn unknown_fields_are_refused_at_every_level() {
+        for at in [
+            "",
+            "/sampling",
+            "/passed_reasons",
+            "/phases/0",
+            "/phases/0/cases/0",
+            "/phases/2/cases/0/evaluator",
+        ] {
+            let mut protocol: Value = serde_json::from_str(EMBEDDED).unwrap();
+            protocol.pointer_mut(at).expect(at)["surprise"] = json!(1);
+            let found = Protocol::parse(&protocol.to_string(), "p.json").unwrap_err().to_string();
+            assert!(found.contains("unknown field `surprise`"), "{at}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_protocol_is_written_as_it_was_read() {
+        for text in [EMBEDDED, STANDARD] {
+            let protocol = Protocol::parse(text, "p.json").unwrap();
+            let again = serde_json::to_string(&protocol).unwrap();
+            let [read, written]: [Value; 2] =
+                [text, &again].map(|text| serde_json::from_str(text).unwrap());
+            assert_eq!(read, written);
+        }
+    }
+
+    fn pointers(value: &Value, at: &str, into: &mut Vec<String>) {
+        into.push(at.to_string());
+        match value {
+            Value::Array(items) => {
+                items.iter().enumerate().for_each(|(i, v)| pointers(v, &format!("{at}/{i}"), into));
+            }
+            Value::Object(map) => {
+                map.iter().for_each(|(key, v)| pointers(v, &format!("{at}/{key}"), into));
+            }
+            _ => {}
+        }
+    }
+
+    fn hostile() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            prop::sample::select(vec![
+                json!(null),
+                json!(true),
+                json!(0),
+                json!(-1),
+                json!(u32::MAX),
+                json!(u64::MAX),
+                json!(1e300),
+                json!(""),
+                json!("/"),
+                json!("warmup"),
+                json!("case-outer"),
+                json!([]),
+                json!({}),
+                json!([[[[]]]]),
+                json!("x".repeat(300)),
+            ]),
+            any::<u64>().prop_map(|number| json!(number)),
+            ".{0,8}".prop_map(|text| json!(text)),
+        ]
+    }
+
+    proptest! {
+        /// Whatever stands in a field, the answer is a bounded plan or a message.
+        #[test]
+        fn a_changed_field_never_breaks_the_loader(
+            which in any::<prop::sample::Index>(),
+            value in hostile(),
+            embedded in any::<bool>(),
+        ) {
+            let text = if embedded { EMBEDDED } else { STANDARD };
+            let mut protocol: Value = serde_json::from_str(text).unwrap();
+            let mut all = Vec::new();
+            pointers(&protocol, "", &mut all);
+            *protocol.pointer_mut(&all[which.index(all.len())]).unwrap() = value;
+            match Protocol::parse(&protocol.to_string(), "p.json") {
+                Ok(protocol) => {
+                    let planned = plan(&protocol, true);
+                    prop_assert!(planned.len() as u64 <= 4 * MAX_REQUESTS);
+                    let ids: BTreeSet<&String> = planned.iter().map(|r| &r.id).collect();
+                    prop_assert_eq!(ids.len(), planned.len());
+                    prop_assert!(planned.iter().all(|request| request.max_output_tokens > 0));
+                }
+                Err(error) => prop_assert!(error.to_string().starts_with("p.json: ")),
+            }
+        }
+
+        #[test]
+        fn changed_bytes_never_break_the_loader(
+            at in any::<prop::sample::Index>(),
+            drop in 0usize..40,
+            insert in "[{}\\[\\]\",:0-9a-z]{0,6}",
+        ) {
+            let mut text = EMBEDDED.to_string();
+            let start = at.index(text.len());
+            text.replace_range(start..(start + drop).min(text.len()), &insert);
+            let _ = Protocol::parse(&text, "p.json");
+        }
+    }
 }

@@ -1,0 +1,151 @@
+//! The transport over HTTP/1.1 without TLS, by ureq. One connection a request, no proxy, no
+//! redirect, no retry: nothing happens on the wire that is not asked for.
+
+use super::base_url::BaseUrl;
+use super::clock::{Clock, SystemClock};
+use super::transport::{ByteStream, Fault, FaultKind, Piece, Reply, Transport};
+use super::watched::{Timeouts, Watch, WatchedConnector};
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{Connector, TcpConnector};
+
+/// Longest reply to a question about the server, in bytes.
+pub const MAX_STATUS_BYTES: u64 = 16 << 20;
+const READ_BYTES: usize = 64 << 10;
+/// Longest wait for an answer to such a question.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A server reached over HTTP. No `Debug`: it would print the key.
+#[derive(Clone)]
+pub struct Http {
+    base: BaseUrl,
+    bearer: Option<String>,
+    timeouts: Timeouts,
+    clock: SystemClock,
+    cancel: Arc<AtomicBool>,
+}
+
+impl Http {
+    /// `bearer` is sent as `Authorization`; setting `cancel` stops a request within a moment.
+    pub fn new(
+        base: BaseUrl,
+        bearer: Option<String>,
+        timeouts: Timeouts,
+        clock: SystemClock,
+        cancel: Arc<AtomicBool>,
+    ) -> Http {
+        Http { base, bearer, timeouts, clock, cancel }
+    }
+
+    /// Whether the server runs on this machine.
+    pub fn is_local(&self) -> bool {
+        self.base.is_local()
+    }
+
+    /// Asks for `path` and returns status and text.
+    pub fn get(&self, path: &str) -> Result<(u16, String), Fault> {
+        let timeouts = Timeouts {
+            first_byte: self.timeouts.first_byte.min(STATUS_TIMEOUT),
+            total: self.timeouts.total.min(STATUS_TIMEOUT),
+            ..self.timeouts
+        };
+        let mut request = self.agent(timeouts).get(format!("{}{path}", self.base));
+        if let Some(bearer) = &self.bearer {
+            request = request.header("Authorization", format!("Bearer {bearer}"));
+        }
+        let mut response = request.call().map_err(|error| self.fault(error.into_io()))?;
+        let mut text = Vec::new();
+        response
+            .body_mut()
+            .as_reader()
+            .take(MAX_STATUS_BYTES)
+            .read_to_end(&mut text)
+            .map_err(|error| self.fault(error))?;
+        Ok((response.status().as_u16(), String::from_utf8_lossy(&text).into_owned()))
+    }
+
+    /// An agent for one request: its limits begin now.
+    fn agent(&self, timeouts: Timeouts) -> ureq::Agent {
+        let config = ureq::Agent::config_builder()
+            .proxy(None)
+            .max_redirects(0)
+            .http_status_as_error(false)
+            .max_idle_connections(0)
+            .timeout_connect(Some(timeouts.connect))
+            .user_agent(concat!("strata-bench/", env!("CARGO_PKG_VERSION")))
+            .build();
+        let watch = Watch {
+            timeouts,
+            clock: self.clock,
+            dispatched_ns: self.clock.now_ns(),
+            cancel: Arc::clone(&self.cancel),
+        };
+        let connector = TcpConnector::default().chain(WatchedConnector { watch });
+        ureq::Agent::with_parts(config, connector, DefaultResolver::default())
+    }
+
+    fn fault(&self, error: io::Error) -> Fault {
+        if let Some(fault) = error.get_ref().and_then(|inner| inner.downcast_ref::<Fault>()) {
+            return fault.clone();
+        }
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>());
+        match (inner, error.kind()) {
+            (Some(ureq::Error::Timeout(_)), _) => Fault::new(
+                FaultKind::Connect,
+                format!(
+                    "no connection to {} within {:?} (--timeout-connect)",
+                    self.base, self.timeouts.connect
+                ),
+            ),
+            (Some(ureq::Error::HostNotFound | ureq::Error::ConnectionFailed), _)
+            | (None, io::ErrorKind::ConnectionRefused) => {
+                Fault::new(FaultKind::Connect, format!("cannot connect to {}: {error}", self.base))
+            }
+            (Some(ureq::Error::Protocol(_) | ureq::Error::Http(_)), _) => {
+                Fault::new(FaultKind::Malformed, format!("the reply is not HTTP/1.1: {error}"))
+            }
+            _ => Fault::new(FaultKind::Broken, format!("the connection broke: {error}")),
+        }
+    }
+}
+
+impl Transport for Http {
+    fn post(&self, body: &str) -> Result<Reply, Fault> {
+        let mut request = self
+            .agent(self.timeouts)
+            .post(format!("{}/v1/chat/completions", self.base))
+            .header("Content-Type", "application/json")
+            .header("Accept", "text/event-stream");
+        if let Some(bearer) = &self.bearer {
+            request = request.header("Authorization", format!("Bearer {bearer}"));
+        }
+        let response = request.send(body).map_err(|error| self.fault(error.into_io()))?;
+        let content_type = response.headers().get("content-type");
+        let content_type = content_type.map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned());
+        let status = response.status().as_u16();
+        let reader = response.into_body().into_reader();
+        let body = HttpBody { reader, buffer: vec![0; READ_BYTES], http: self.clone() };
+        Ok(Reply { status, content_type, body: Box::new(body) })
+    }
+}
+
+struct HttpBody {
+    reader: ureq::BodyReader<'static>,
+    buffer: Vec<u8>,
+    http: Http,
+}
+
+impl ByteStream for HttpBody {
+    fn read(&mut self) -> Result<Option<Piece<'_>>, Fault> {
+        let read = self.reader.read(&mut self.buffer);
+        let at_ns = self.http.clock.now_ns();
+        match read {
+            Ok(0) => Ok(None),
+            Ok(len) => Ok(Some(Piece { at_ns, bytes: &self.buffer[..len] })),
+            Err(error) => Err(self.http.fault(error)),
+        }
+    }
+}

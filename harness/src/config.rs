@@ -1,0 +1,150 @@
+//! `config.json`: all a report needs besides the recorded replies. Written before the first
+//! request and once more at the end; with `outputs.jsonl` it is what a report is a function of.
+
+use crate::corpus::Lengths;
+use crate::fact::Fact;
+use crate::probe::{HashedFile, Machine};
+use crate::protocol::Protocol;
+use crate::server::SelfDescription;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The one version there is.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// The protocol that is replayed, whole.
+    pub protocol: Protocol,
+    /// Whether it is one this program carries, byte for byte in what it asks.
+    pub protocol_known: bool,
+    /// Lengths of the payloads under the server's tokenizer and template.
+    pub lengths: Fact<Lengths>,
+    /// The run.
+    pub run: Run,
+    /// What the operator declares.
+    pub declared: Declared,
+    /// What the server says.
+    pub server: SelfDescription,
+    /// The engine's options by group of the report.
+    pub options: Fact<Options>,
+    /// What the machine shows.
+    pub machine: Machine,
+    /// Threads of the engine's process.
+    pub engine_threads: Fact<u64>,
+    /// Digests of the model's files.
+    pub model_files: Fact<Vec<HashedFile>>,
+    /// This program.
+    pub runner: Runner,
+    /// The files under `provenance/` that a report lists, in its order.
+    pub provenance: Vec<Artifact>,
+    /// What `/v1/status` lacked that a report has no null for, with the reason.
+    pub status_missing: Map<String, Value>,
+    /// Null while the run goes on, and for good if it was killed.
+    pub end: Option<End>,
+}
+
+impl Config {
+    /// Reads the file; the message of a refusal is the JSON reader's.
+    pub fn parse(bytes: &[u8]) -> Result<Config, String> {
+        let config: Config =
+            serde_json::from_slice(bytes).map_err(|error| format!("config.json: {error}"))?;
+        if config.schema_version != SCHEMA_VERSION {
+            let found = config.schema_version;
+            return Err(format!("config.json: schema_version is {found}; only 1 is known"));
+        }
+        Ok(config)
+    }
+}
+
+/// When and how a run was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// `YYYYMMDDTHHMMSSZ-` and 8 hex digits.
+    pub id: String,
+    /// RFC 3339, whole seconds, UTC.
+    pub started_at: String,
+    /// The command's words, redacted.
+    pub argv: Vec<String>,
+    /// Whether this program started the engine.
+    pub started_engine: bool,
+    /// Whether requests carried a key.
+    pub api_key_sent: bool,
+    /// Text put before the first user message of every body.
+    pub nonce: Option<String>,
+}
+
+/// The operator's word for what nobody can probe.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // named as the flags are
+pub struct Declared {
+    pub track: Option<String>,
+    pub track_notes: Option<String>,
+    pub quantization: Option<String>,
+    pub custom_pack: Option<String>,
+    pub background: Option<Vec<String>>,
+    pub build_options: Option<String>,
+    pub model_revision: Option<String>,
+    pub source_revision: Option<String>,
+    pub tokenizer_revision: Option<String>,
+}
+
+/// The engine's options.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    /// By group of `/configuration`.
+    pub groups: Map<String, Value>,
+    /// Those of no group; unknown when only the groups were declared.
+    pub other: Fact<Map<String, Value>>,
+}
+
+/// This program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Runner {
+    /// Its version.
+    pub version: String,
+    /// The commit it was built from.
+    pub commit: Fact<String>,
+    /// Whether its sources differed from that commit.
+    pub dirty: Fact<bool>,
+}
+
+/// A file of the run's folder, `/artifacts/*`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // the report's names
+pub struct Artifact {
+    pub kind: String,
+    pub path: String,
+    pub sha256: String,
+}
+
+/// What is known only when the last request is through.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct End {
+    /// Why requests were left out.
+    pub stop: Option<Stop>,
+    /// Processor time this program used while requests ran, in seconds.
+    pub runner_cpu_s: f64,
+    /// Load averages after the last request.
+    pub load: Fact<[f64; 3]>,
+}
+
+/// Why a run ended before its plan did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// By the operator.
+    Interrupted,
+    /// The server could no longer be reached: why.
+    ServerLost(String),
+}

@@ -1,0 +1,107 @@
+//! The measured part of a run: the planned requests, one at a time and in order, each recorded
+//! before the next is sent. What goes wrong is recorded too; nothing is sent twice.
+
+use crate::account::{Context, account};
+use crate::client::attempt::attempt;
+use crate::client::clock::Clock;
+use crate::client::transport::Transport;
+use crate::config::Stop;
+use crate::plan::Planned;
+use crate::protocol::PassedReasons;
+use crate::record::{Attempt, Recorder};
+use crate::redact::Redactor;
+use crate::report::missing::Reasons;
+use crate::report::{Request, RequestStatus};
+use crate::transcript::FailureKind;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a replay works with.
+pub struct Replay<'a> {
+    /// The way to the server.
+    pub transport: &'a dyn Transport,
+    /// The run's clock.
+    pub clock: &'a dyn Clock,
+    /// Takes private text out of what servers say.
+    pub redactor: &'a Redactor,
+    /// The protocol's words.
+    pub passed_reasons: &'a PassedReasons,
+    /// The operator's wish to stop.
+    pub cancel: &'a AtomicBool,
+    /// Asked after a lost connection: why the server is gone, if it is.
+    pub lost: &'a mut dyn FnMut() -> Option<String>,
+    /// Told of every request that is through.
+    pub progress: &'a mut dyn FnMut(&str),
+}
+
+/// A planned request and the body to send.
+pub type Sending<'p> = (Planned<'p>, String);
+
+impl Replay<'_> {
+    /// Sends `requests` until the last one is through or there is a reason to stop.
+    pub fn run(
+        &mut self,
+        requests: &[Sending],
+        recorder: &mut Recorder,
+    ) -> io::Result<Option<Stop>> {
+        let mut first_dispatch_ns = None;
+        for (i, (planned, body)) in requests.iter().enumerate() {
+            if self.cancel.load(Ordering::Relaxed) {
+                return Ok(Some(Stop::Interrupted));
+            }
+            let mut attempt = attempt(self.transport, self.clock, &planned.id, body);
+            self.redact(&mut attempt);
+            recorder.append(&attempt)?;
+            let context = Context {
+                first_dispatch_ns: *first_dispatch_ns.get_or_insert(attempt.dispatch_ns),
+                passed_reasons: self.passed_reasons,
+                not_sent: "",
+            };
+            let mut unread = Reasons::default();
+            let through = account(planned, Some(&attempt), &context, &mut unread.at(""));
+            (self.progress)(&progress_line(i + 1, requests.len(), &through.row));
+            if through.row.status == RequestStatus::Skipped {
+                return Ok(Some(Stop::Interrupted));
+            }
+            if through.failure == Some(FailureKind::Lost)
+                && let Some(why) = (self.lost)()
+            {
+                return Ok(Some(Stop::ServerLost(why)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn redact(&self, attempt: &mut Attempt) {
+        let clean = |text: &mut String| *text = self.redactor.apply(text);
+        attempt.events.iter_mut().for_each(|event| clean(&mut event.data));
+        attempt.body.iter_mut().for_each(clean);
+        attempt.fault.iter_mut().for_each(|fault| clean(&mut fault.message));
+    }
+}
+
+/// As in `[ 4/22] performance-short-r1 truncated 64 tok 101.7 tok/s ttft 0.060 s total 0.620 s`;
+/// what is not known is left out.
+fn progress_line(number: usize, of: usize, row: &Request) -> String {
+    let width = of.to_string().len();
+    let mut line = format!("[{number:width$}/{of}] {} {}", row.id, row.status.as_str());
+    if let Some(error) = &row.error {
+        line += &format!(": {error}");
+    }
+    if let Some(tokens) = row.tokens.output_tokens {
+        line += &format!(" {tokens} tok");
+    }
+    if let Some(rate) = row.metrics.decode_tps {
+        line += &format!(" {rate:.1} tok/s");
+    }
+    if let Some(ttft) = row.timings.ttft_s {
+        line += &format!(" ttft {:.3} s", ttft.seconds());
+    }
+    if let Some(total) = row.timings.total_s {
+        line += &format!(" total {:.3} s", total.seconds());
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests;

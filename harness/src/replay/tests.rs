@@ -1,0 +1,176 @@
+//! Runs against scripts: order, progress, and whatever stops them, each giving a valid report.
+
+use super::*;
+use crate::client::scripted::{Script, Scripted};
+use crate::config::{Config, End};
+use crate::fixture::{Honest, config};
+use crate::plan::plan;
+use crate::rebuild::rebuild_from;
+use crate::report::RunStatus;
+use crate::scratch::Scratch;
+use serde_json::Value;
+use std::sync::Arc;
+
+struct Ran {
+    stop: Option<Stop>,
+    lines: Vec<String>,
+    outputs: Vec<u8>,
+}
+
+fn replay(transport: &Scripted, cancel: &AtomicBool, lost: Option<&str>) -> Ran {
+    let protocol = config().protocol;
+    let requests: Vec<Sending> = plan(&protocol, false)
+        .into_iter()
+        .map(|planned| {
+            let body = format!("{{\"id\":\"{}\"}}", planned.id);
+            (planned, body)
+        })
+        .collect();
+    let scratch = Scratch::new();
+    let path = scratch.path().join("outputs.jsonl");
+    let mut lines = Vec::new();
+    let mut replay = Replay {
+        transport,
+        clock: &transport.clock.clone(),
+        redactor: &Redactor::default(),
+        passed_reasons: &protocol.passed_reasons,
+        cancel,
+        lost: &mut || lost.map(str::to_string),
+        progress: &mut |line| lines.push(line.to_string()),
+    };
+    let stop = replay.run(&requests, &mut Recorder::create(&path).unwrap()).unwrap();
+    Ran { stop, lines, outputs: std::fs::read(&path).unwrap() }
+}
+
+fn report(ran: &Ran) -> (Value, RunStatus, Vec<String>) {
+    let end = End { stop: ran.stop.clone(), ..config().end.unwrap() };
+    let config = Config { end: Some(end), ..config() };
+    let report = rebuild_from(&ran.outputs, &serde_json::to_vec(&config).unwrap()).unwrap();
+    (serde_json::from_slice(&report.json).unwrap(), report.status, report.status_reasons)
+}
+
+fn scripts() -> Vec<Script> {
+    let reply = |tokens: usize, truncated| {
+        Honest { steps: vec![100; tokens], reasoning: 1, truncated, ..Honest::PLAIN }.script()
+    };
+    vec![reply(16, true), reply(3, false), reply(64, true), reply(5, false), reply(3, false)]
+}
+
+#[test]
+fn a_whole_run_is_complete() {
+    let transport = Scripted::new(scripts());
+    let ran = replay(&transport, &AtomicBool::new(false), None);
+    assert_eq!(ran.stop, None);
+    insta::assert_snapshot!(ran.lines.join("\n"), @r"
+    [1/5] warmup truncated 16 tok 100.0 tok/s ttft 0.525 s total 0.675 s
+    [2/5] performance-short-r1 completed 3 tok 100.0 tok/s ttft 0.525 s total 0.545 s
+    [3/5] performance-short-r2 truncated 64 tok 100.0 tok/s ttft 0.525 s total 1.155 s
+    [4/5] performance-short-r3 completed 5 tok 100.0 tok/s ttft 0.525 s total 0.565 s
+    [5/5] sanity-I1 completed 3 tok 100.0 tok/s ttft 0.525 s total 0.545 s
+    ");
+    let sent = transport.bodies.borrow();
+    let ids = [
+        "warmup",
+        "performance-short-r1",
+        "performance-short-r2",
+        "performance-short-r3",
+        "sanity-I1",
+    ];
+    assert_eq!(*sent, ids.map(|id| format!("{{\"id\":\"{id}\"}}")));
+
+    let (report, status, reasons) = report(&ran);
+    assert_eq!((status, reasons), (RunStatus::Complete, vec![]));
+    assert_eq!(report["quality"]["passed"], 1);
+    insta::assert_snapshot!("report", serde_json::to_string_pretty(&report).unwrap());
+}
+
+/// Ctrl-C before any read of any reply: what was finished stays, the rest is skipped.
+#[test]
+fn an_interruption_anywhere_leaves_a_valid_report() {
+    let reads: usize = scripts().iter().map(|script| script.reads.len() + 1).sum();
+    for read in 0..reads {
+        let cancel = Arc::new(AtomicBool::new(false));
+        let transport = Scripted::new(scripts()).interrupted_at(read, &cancel);
+        let ran = replay(&transport, &cancel, None);
+        let (report, status, reasons) = report(&ran);
+        let skipped =
+            report["requests"].as_array().unwrap().iter().filter(|r| r["status"] == "skipped");
+        let skipped = skipped.count();
+        if ran.stop.is_none() {
+            // The last reply had said [DONE] already.
+            assert_eq!((read + 1, skipped), (reads, 0));
+            continue;
+        }
+        assert_eq!(ran.stop, Some(Stop::Interrupted), "{read}");
+        assert_eq!(status, RunStatus::Nonconforming);
+        let why = format!(
+            "{skipped} of 5 planned requests were skipped: the operator interrupted the run"
+        );
+        assert_eq!(reasons, [why]);
+        for counts in report["request_counts"].as_object().unwrap().values() {
+            let of = |key: &str| counts[key].as_u64().unwrap();
+            assert_eq!(of("planned"), of("attempted") + of("skipped"));
+            assert_eq!(of("failed"), 0);
+        }
+    }
+}
+
+#[test]
+fn a_lost_server_ends_the_run() {
+    let transport = Scripted::new(scripts().into_iter().take(2));
+    let ran = replay(&transport, &AtomicBool::new(false), Some("the engine ended"));
+    assert_eq!(ran.stop, Some(Stop::ServerLost("the engine ended".to_string())));
+    let (report, _, reasons) = report(&ran);
+    assert_eq!(report["requests"][2]["error"], "nobody listens");
+    assert_eq!(report["missing"]["/requests/3/error"], "not sent: the engine ended");
+    assert_eq!(
+        reasons,
+        [
+            "1 of 5 planned requests failed",
+            "2 of 5 planned requests were skipped: the engine ended"
+        ]
+    );
+}
+
+#[test]
+fn a_lost_connection_to_a_living_server_is_one_failure() {
+    let mut scripts = scripts();
+    scripts[1] = Script::events(&[]);
+    let ran = replay(&Scripted::new(scripts), &AtomicBool::new(false), None);
+    assert_eq!(ran.stop, None);
+    assert_eq!(ran.lines[1], "[2/5] performance-short-r1 failed: the stream ended without [DONE]");
+    let (report, ..) = report(&ran);
+    assert_eq!(report["summaries"][0]["n"], 2);
+    assert_eq!(
+        report["summaries"][0]["excluded"][0]["reason"],
+        "prompt_tps is not available for this request"
+    );
+    assert_eq!(
+        report["extensions"]["summary_notes"]["short/total_s"],
+        "1 of 2 requests were cut off at their cap; 2 values make no representative median"
+    );
+}
+
+#[test]
+fn private_words_of_a_server_stay_private() {
+    let mut script = Script::events(&[(1, "{\"error\":\"no file /home/me/m.gguf for sesame\"}")]);
+    script.content_type = Some("application/json".to_string());
+    let protocol = config().protocol;
+    let planned = plan(&protocol, false).remove(0);
+    let scratch = Scratch::new();
+    let path = scratch.path().join("outputs.jsonl");
+    let transport = Scripted::new([script]);
+    Replay {
+        transport: &transport,
+        clock: &transport.clock.clone(),
+        redactor: &Redactor::new(vec!["sesame".to_string()], Some("/home/me"), &[]),
+        passed_reasons: &protocol.passed_reasons,
+        cancel: &AtomicBool::new(false),
+        lost: &mut || None,
+        progress: &mut |_| {},
+    }
+    .run(&[(planned, "{}".to_string())], &mut Recorder::create(&path).unwrap())
+    .unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains("no file <home>/m.gguf for <secret>"), "{text}");
+}

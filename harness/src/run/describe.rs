@@ -1,0 +1,168 @@
+//! What is known before the first request: the server's word, the operator's, and what the machine
+//! shows; with the provenance files that belong to it.
+
+use super::reach::Server;
+use super::{Order, RunError, Surroundings, Target, corpus};
+use crate::bundle::Bundle;
+use crate::client::clock::Clock;
+use crate::config::{Artifact, Config, Options, Run, SCHEMA_VERSION};
+use crate::corpus::{Corpus, Lengths, Suite};
+use crate::fact::Fact;
+use crate::probe::{Machine, files, process};
+use crate::redact::Redactor;
+use crate::report::assemble::TEMPLATE_PATH;
+use crate::server::SelfDescription;
+use serde_json::{Map, Value};
+use std::fs;
+use std::path::PathBuf;
+
+/// Everything a report needs besides the replies, as far as it is known before the first request.
+pub(super) fn describe(
+    order: &Order,
+    around: &Surroundings,
+    bundle: &Bundle,
+    server: &Server,
+) -> Result<Config, RunError> {
+    let (local, description) = (server.http.is_local(), &server.description);
+    let (provenance, status_missing) = write_provenance(order, bundle, description)?;
+    let model_paths = if local { model_paths(order, description) } else { Vec::new() };
+    let machine = match local {
+        true => Machine::probe(
+            &around.root,
+            model_paths.first().map(PathBuf::as_path),
+            description.uses_gpu(),
+        ),
+        false => Machine::unknown(NOT_LOCAL),
+    };
+    let started_at = around.clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let stamp: String = started_at.chars().filter(|c| !matches!(c, '-' | ':')).collect();
+    Ok(Config {
+        schema_version: SCHEMA_VERSION,
+        protocol: order.suite.protocol.clone(),
+        protocol_known: Suite::with_protocol_id(&order.suite.protocol.id)
+            .is_some_and(|known| known.protocol == order.suite.protocol),
+        lengths: lengths(corpus(&order.suite)?, description),
+        run: Run {
+            id: format!("{stamp}-{}", around.run_suffix),
+            started_at,
+            argv: order.argv.clone(),
+            started_engine: server.engine.is_some(),
+            api_key_sent: order.credential.is_some(),
+            nonce: order.nonce.clone(),
+        },
+        declared: order.declared.clone(),
+        server: publishable(description, &around.redactor)?,
+        options: options(order),
+        engine_threads: match &server.engine {
+            Some(engine) => process::threads(&around.root, engine.id()),
+            None => Fact::Unknown("the runner did not start the engine's process".to_string()),
+        },
+        machine,
+        model_files: if order.skip_model_hash {
+            Fact::Unknown(files::SKIPPED.to_string())
+        } else {
+            files::hash(&files::with_shards(model_paths))
+        },
+        runner: around.runner.clone(),
+        provenance,
+        status_missing,
+        end: None,
+    })
+}
+
+/// The model's files on this host: those the server names and those the profile does.
+fn model_paths(order: &Order, description: &SelfDescription) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    if let Target::Profile(profile) = &order.target {
+        paths.push(profile.model_path());
+        paths.extend(profile.side_files());
+    }
+    paths.extend(description.model_files());
+    let mut found = Vec::new();
+    for path in paths.iter().filter_map(|path| fs::canonicalize(path).ok()) {
+        if path.is_file() && !found.contains(&path) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn options(order: &Order) -> Fact<Options> {
+    match (&order.target, &order.declared_groups) {
+        (Target::Profile(profile), _) => {
+            let grouped = profile.grouped();
+            Fact::Known(Options { groups: grouped.groups, other: Fact::Known(grouped.other) })
+        }
+        (Target::Url(_), Some(groups)) => Fact::Known(Options {
+            groups: groups.clone(),
+            other: Fact::Unknown("only the groups of --config are declared".to_string()),
+        }),
+        (Target::Url(_), None) => Fact::Unknown(
+            "engine options are not exposed by a running server; start it from a profile or pass \
+             --config"
+                .to_string(),
+        ),
+    }
+}
+
+fn lengths(corpus: &Corpus, description: &SelfDescription) -> Fact<Lengths> {
+    let tokenizer = description.text("/tokenizer/sha256");
+    let template = description.text("/template/sha256");
+    let (tokenizer, template) = match (tokenizer, template) {
+        (Fact::Known(tokenizer), Fact::Known(template)) => (tokenizer, template),
+        (Fact::Unknown(reason), _) | (_, Fact::Unknown(reason)) => {
+            return Fact::Unknown(format!("the tokenizer is not known: {reason}"));
+        }
+    };
+    Fact::of(
+        corpus.lengths(&tokenizer, &template).cloned(),
+        format!("no lengths are recorded for tokenizer {tokenizer} with template {template}"),
+    )
+}
+
+/// Writes the files a report lists, and says what the server left out of them.
+fn write_provenance(
+    order: &Order,
+    bundle: &Bundle,
+    description: &SelfDescription,
+) -> Result<(Vec<Artifact>, Map<String, Value>), RunError> {
+    let corpus = corpus(&order.suite)?;
+    let template = description.field("/template/text", |text| text.as_str().map(str::to_string));
+    let mut status_missing = Map::new();
+    if let Fact::Unknown(reason) = &template {
+        let null = description.field("/template/text", |text| text.is_null().then_some(()));
+        let none = null.known().map(|()| "the model has no chat template");
+        let reason = none.unwrap_or(reason);
+        status_missing.insert("template".to_string(), Value::from(reason));
+    }
+    let template = template.known().cloned().unwrap_or_default();
+    let mut artifacts = Vec::new();
+    for (path, text) in [
+        (TEMPLATE_PATH, template.as_str()),
+        ("provenance/corpus-manifest.sha256", corpus.manifest()),
+        ("provenance/corpus-build.json", corpus.build_record()),
+    ] {
+        let sha256 = bundle.write(path, text.as_bytes()).map_err(RunError::Internal)?;
+        artifacts.push(Artifact { kind: "provenance".to_string(), path: path.to_string(), sha256 });
+    }
+    Ok((artifacts, status_missing))
+}
+
+/// The description without what is private, and without the template, which has its own file.
+fn publishable(
+    description: &SelfDescription,
+    redactor: &Redactor,
+) -> Result<SelfDescription, RunError> {
+    let internal = |error: serde_json::Error| RunError::Internal(error.to_string());
+    let mut description = description.clone();
+    if let Fact::Known(status) = &mut description.status
+        && let Some(template) = status.get_mut("template").and_then(Value::as_object_mut)
+    {
+        template.remove("text");
+    }
+    let text = serde_json::to_string(&description).map_err(internal)?;
+    serde_json::from_str(&redactor.apply(&text)).map_err(internal)
+}
+
+/// The reason for everything about a machine that is not this one.
+pub(super) const NOT_LOCAL: &str = "the server does not run on this host";

@@ -1,0 +1,184 @@
+//! The client over loopback: limits, faults, and how true its stamps are.
+
+use super::stub::{Reply, Stub};
+use std::net::TcpListener;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+use strata_harness::client::attempt::attempt;
+use strata_harness::client::base_url::BaseUrl;
+use strata_harness::client::clock::{Clock, SystemClock};
+use strata_harness::client::http::Http;
+use strata_harness::client::transport::FaultKind;
+use strata_harness::client::watched::Timeouts;
+use strata_harness::record::Attempt;
+
+const LONG: Duration = Duration::from_secs(20);
+const SHORT: Duration = Duration::from_millis(150);
+const TIMEOUTS: Timeouts = Timeouts { connect: LONG, first_byte: LONG, idle: LONG, total: LONG };
+
+fn client(url: &str, timeouts: Timeouts, cancel: &Arc<AtomicBool>) -> (Http, SystemClock) {
+    let clock = SystemClock::start();
+    let url = BaseUrl::parse(url).unwrap();
+    (Http::new(url, None, timeouts, clock, Arc::clone(cancel)), clock)
+}
+
+fn ask(url: &str, timeouts: Timeouts) -> Attempt {
+    let (http, clock) = client(url, timeouts, &Arc::default());
+    attempt(&http, &clock, "a", "{}")
+}
+
+fn event(text: &str) -> Vec<u8> {
+    format!("data: {text}\n\n").into_bytes()
+}
+
+/// The reply `make` makes is cut off within a moment of the limit, by a fault of these words.
+fn check(
+    make: fn() -> Reply,
+    timeouts: Timeouts,
+    expected: (FaultKind, &str),
+    events: Range<usize>,
+) {
+    let stub = Stub::start(Box::new(move |_| Some(make())));
+    let start = Instant::now();
+    let found = ask(&stub.url, timeouts);
+    let fault = found.fault.unwrap();
+    assert_eq!((fault.kind, fault.message.as_str()), expected);
+    assert!(events.contains(&found.events.len()), "{} events", found.events.len());
+    assert!(start.elapsed() < SHORT * 4, "{:?}", start.elapsed());
+}
+
+#[test]
+fn limits_hold() {
+    check(
+        || Reply { head: String::new(), pieces: vec![], linger: SHORT * 5 },
+        Timeouts { first_byte: SHORT, ..TIMEOUTS },
+        (FaultKind::Timeout, "no byte of a reply within 150ms (--timeout-first-byte)"),
+        0..1,
+    );
+    check(
+        || Reply { linger: SHORT * 5, ..Reply::stream(vec![(Duration::ZERO, event("a"))]) },
+        Timeouts { idle: SHORT, ..TIMEOUTS },
+        (FaultKind::Timeout, "no further byte within 150ms (--timeout-idle)"),
+        1..2,
+    );
+    check(
+        || Reply::stream(vec![(SHORT * 2 / 5, event("a")); 30]),
+        Timeouts { total: SHORT, ..TIMEOUTS },
+        (FaultKind::Timeout, "the reply did not end within 150ms (--timeout-total)"),
+        1..4,
+    );
+}
+
+#[test]
+fn an_interruption_ends_a_wait() {
+    let stub = Stub::start(Box::new(|_| {
+        Some(Reply { linger: LONG, ..Reply::stream(vec![(Duration::ZERO, event("a"))]) })
+    }));
+    let cancel = Arc::new(AtomicBool::new(false));
+    let (http, clock) = client(&stub.url, TIMEOUTS, &cancel);
+    let operator = thread::spawn(move || {
+        thread::sleep(SHORT);
+        cancel.store(true, Ordering::Relaxed);
+    });
+    let start = Instant::now();
+    let found = attempt(&http, &clock, "a", "{}");
+    operator.join().unwrap();
+    assert_eq!(found.fault.unwrap().kind, FaultKind::Interrupted);
+    assert!(start.elapsed() < SHORT * 4);
+}
+
+#[test]
+fn faults_are_told_apart() {
+    let nobody = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    };
+    let found = ask(&nobody, TIMEOUTS).fault.unwrap();
+    assert_eq!(found.kind, FaultKind::Connect);
+    assert!(found.message.starts_with(&format!("cannot connect to {nobody}: ")), "{found:?}");
+
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
+                Transfer-Encoding: chunked\r\n\r\n";
+    let cut = Stub::start(Box::new(move |_| {
+        let piece = b"9\r\ndata: a\n\n\r\n20\r\ndata: ".to_vec();
+        let pieces = vec![(Duration::ZERO, piece)];
+        Some(Reply { head: head.to_string(), pieces, linger: Duration::ZERO })
+    }));
+    let found = ask(&cut.url, TIMEOUTS);
+    assert_eq!(found.events.len(), 1);
+    assert_eq!(found.fault.unwrap().kind, FaultKind::Broken);
+
+    let noise = Stub::start(Box::new(|_| {
+        let pieces = vec![(Duration::ZERO, b"SSH-2.0-OpenSSH\r\n\r\n".to_vec())];
+        Some(Reply { head: String::new(), pieces, linger: Duration::ZERO })
+    }));
+    assert_eq!(ask(&noise.url, TIMEOUTS).fault.unwrap().kind, FaultKind::Malformed);
+}
+
+#[test]
+fn the_key_is_sent_and_redirects_are_not_followed() {
+    let stub = Stub::start(Box::new(|_| {
+        let head = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\
+                    Connection: close\r\n\r\n";
+        Some(Reply { head: head.to_string(), pieces: vec![], linger: Duration::ZERO })
+    }));
+    let (clock, url) = (SystemClock::start(), BaseUrl::parse(&stub.url).unwrap());
+    let http = Http::new(url, Some("sesame".to_string()), TIMEOUTS, clock, Arc::default());
+    let found = attempt(&http, &clock, "a", "{}");
+    assert_eq!((found.http_status, found.fault), (Some(302), None));
+    let head = stub.asked.lock().unwrap()[0].head.to_lowercase();
+    assert!(head.contains("authorization: bearer sesame\r\n"), "{head}");
+}
+
+/// 60 events, 3 ms apart, through chunked encoding: when the server wrote them against when the
+/// client says it read them, by the same clock.
+#[test]
+fn stamps_are_true_to_two_milliseconds() {
+    const EVENTS: usize = 60;
+    let clock = SystemClock::start();
+    let written = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&written);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let server = thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_nodelay(true).unwrap();
+        let mut request = Vec::new();
+        while !request.ends_with(b"{}") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            request.push(byte[0]);
+        }
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
+                    Transfer-Encoding: chunked\r\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+        for _ in 0..EVENTS {
+            thread::sleep(Duration::from_millis(3));
+            log.lock().unwrap().push(clock.now_ns());
+            stream.write_all(b"9\r\ndata: a\n\n\r\n").unwrap();
+        }
+        stream.write_all(b"0\r\n\r\n").unwrap();
+    });
+    let url = BaseUrl::parse(&url).unwrap();
+    let http = Http::new(url, None, TIMEOUTS, clock, Arc::default());
+    let found = attempt(&http, &clock, "a", "{}");
+    server.join().unwrap();
+    assert_eq!(found.fault, None);
+    let written = written.lock().unwrap();
+    assert_eq!((found.events.len(), written.len()), (EVENTS, EVENTS));
+    let mut errors: Vec<u64> = found
+        .events
+        .iter()
+        .zip(written.iter())
+        .map(|(event, written)| {
+            event.at_ns.checked_sub(*written).expect("read after it was written")
+        })
+        .collect();
+    errors.sort();
+    assert!(errors[EVENTS / 2] < 2_000_000, "{errors:?}");
+}

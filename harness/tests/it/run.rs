@@ -1,0 +1,236 @@
+//! Whole runs against a server that is attached to: the folder, its report, and every way out.
+
+use super::stub::{Folder, Honest, Reply, Stub, bench, code, read_json};
+use serde_json::json;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use strata_harness::corpus::Suite;
+use strata_harness::digest::sha256;
+
+fn command(stub: &Stub, folder: &Folder, more: &[&str]) -> Command {
+    let mut command = bench(&["run", "--suite", "embedded-v1", "--url", &stub.url]);
+    command.arg("--out").arg(folder.path("out")).args(more);
+    command
+}
+
+#[test]
+fn a_run_fills_its_folder() {
+    let (stub, folder) = (Honest::start(), Folder::new());
+    let output = command(&stub, &folder, &["--track-notes", "it's a test", "--output", "json"])
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), 3, "{output:?}");
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["status"], "nonconforming");
+    assert_eq!(result["status_reasons"][0], "no model file could be hashed");
+    let progress = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(progress.lines().count(), 22);
+    assert!(progress.starts_with("[ 1/22] warmup completed 4 tok "), "{progress}");
+
+    let suite = Suite::named("embedded-v1").unwrap();
+    let corpus = suite.corpus.as_ref().unwrap();
+    let planned = strata_harness::plan::plan(&suite.protocol, false);
+    let bodies: Vec<&str> = planned.iter().map(|p| corpus.body(&p.id).unwrap()).collect();
+    assert_eq!(stub.bodies(), bodies);
+
+    let report = read_json(&folder.path("out/results.json"));
+    assert_eq!(report["request_counts"]["sanity"]["completed"], 12);
+    assert_eq!(report["summaries"].as_array().unwrap().len(), 15);
+    assert_eq!(report["configuration"]["track_notes"], "it's a test");
+    let line = report["run"]["command"].as_str().unwrap();
+    assert!(
+        line.starts_with("strata-bench run --suite embedded-v1 --url http://127.0.0.1:"),
+        "{line}"
+    );
+    assert!(line.contains(r"--track-notes 'it'\''s a test'"), "{line}");
+    assert!(!line.contains(folder.path("").to_str().unwrap()), "{line}");
+    let reason = &report["missing"]["/configuration/kv_cache"];
+    assert!(reason.as_str().unwrap().starts_with("engine options are not exposed"), "{reason}");
+
+    let manifest = fs::read_to_string(folder.path("out/MANIFEST.sha256")).unwrap();
+    let mut listed = Vec::new();
+    for line in manifest.lines() {
+        let (digest, name) = line.split_once("  ").unwrap();
+        assert_eq!(sha256(&fs::read(folder.path("out").join(name)).unwrap()), digest, "{name}");
+        listed.push(name);
+    }
+    assert_eq!(
+        listed,
+        [
+            "config.json",
+            "outputs.jsonl",
+            "provenance/chat_template.jinja",
+            "provenance/corpus-build.json",
+            "provenance/corpus-manifest.sha256",
+            "results.json"
+        ]
+    );
+    rebuilds(&folder);
+    passes(&folder);
+}
+
+/// `check` finds no error in the folder; its findings.
+fn passes(folder: &Folder) {
+    let output = bench(&["check"]).arg(folder.path("out")).output().unwrap();
+    let review = String::from_utf8(output.stdout.clone()).unwrap();
+    assert_eq!(code(&output), 0, "{review}");
+}
+
+/// `rebuild` changes nothing in a good folder and restores a lost report.
+fn rebuilds(folder: &Folder) {
+    let results = folder.path("out/results.json");
+    let before = fs::read(&results).unwrap();
+    let rebuild = || {
+        let output = bench(&["rebuild"]).arg(folder.path("out")).output().unwrap();
+        assert_eq!(code(&output), 0, "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(rebuild(), "results.json unchanged\n");
+    fs::remove_file(&results).unwrap();
+    assert_eq!(rebuild(), "results.json written anew\n");
+    assert_eq!(fs::read(&results).unwrap(), before);
+}
+
+#[test]
+fn a_folder_in_use_is_refused() {
+    let (stub, folder) = (Honest::start(), Folder::new());
+    fs::create_dir(folder.path("out")).unwrap();
+    fs::write(folder.path("out/mine"), "").unwrap();
+    let output = command(&stub, &folder, &[]).output().unwrap();
+    assert_eq!(code(&output), 2);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        text.trim_end().ends_with("is not empty; name a folder that does not exist yet"),
+        "{text}"
+    );
+    assert!(stub.asked.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_server_that_is_not_there() {
+    let (stub, folder) = (Stub::start(Box::new(|_| None)), Folder::new());
+    let output = command(&stub, &folder, &[]).output().unwrap();
+    assert_eq!(code(&output), 6, "{output:?}");
+}
+
+#[test]
+fn a_server_that_dies_leaves_a_partial_report() {
+    let honest = Honest::new();
+    let left = std::sync::atomic::AtomicU32::new(8); // three questions, then five requests
+    let stub = Stub::start(Box::new(move |asked| {
+        let died = left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) == 0;
+        (!died).then(|| honest.answer(asked))
+    }));
+    let folder = Folder::new();
+    let output = command(&stub, &folder, &[]).output().unwrap();
+    assert_eq!(code(&output), 6, "{output:?}");
+    let report = read_json(&folder.path("out/results.json"));
+    assert_eq!(report["requests"][4]["status"], "completed");
+    assert_eq!(report["requests"][5]["status"], "failed");
+    assert_eq!(report["requests"][6]["status"], "skipped");
+    assert_eq!(report["run"]["status"], "nonconforming");
+    rebuilds(&folder);
+    passes(&folder);
+}
+
+#[test]
+fn a_breach_of_the_protocol_is_told_by_the_exit_code() {
+    let honest = Honest::new();
+    let stub = Stub::start(Box::new(move |asked| {
+        let mut reply = honest.answer(asked);
+        if asked.path.contains("chat") {
+            let text = String::from_utf8(reply.pieces[0].1.clone()).unwrap();
+            reply.pieces[0].1 = text.replace("data: [DONE]\n\n", "").into_bytes();
+        }
+        Some(reply)
+    }));
+    let folder = Folder::new();
+    let output = command(&stub, &folder, &[]).output().unwrap();
+    assert_eq!(code(&output), 6, "{output:?}");
+    let report = read_json(&folder.path("out/results.json"));
+    assert_eq!(report["request_counts"]["performance"]["failed"], 9);
+    assert_eq!(report["requests"][0]["error"], "the stream ended without [DONE]");
+}
+
+#[test]
+fn an_interrupted_run_leaves_a_partial_report() {
+    let honest = Honest::new();
+    let stub = Stub::start(Box::new(move |asked| {
+        let slow = asked.path.contains("chat") && asked.body.len() > 800;
+        let linger = if slow { Duration::from_secs(20) } else { Duration::ZERO };
+        let pieces = if slow { vec![] } else { honest.answer(asked).pieces };
+        Some(Reply { pieces, linger, ..honest.answer(asked) })
+    }));
+    let folder = Folder::new();
+    let mut child =
+        command(&stub, &folder, &[]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    assert!(first.starts_with("[ 1/22] warmup completed"), "{first}");
+    std::thread::sleep(Duration::from_millis(100));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let report = read_json(&folder.path("out/results.json"));
+    let rows = report["requests"].as_array().unwrap();
+    assert_eq!((&rows[0]["status"], &rows[21]["status"]), (&json!("completed"), &json!("skipped")));
+    assert_eq!(
+        report["missing"]["/requests/21/error"],
+        "not sent: the operator interrupted the run"
+    );
+    rebuilds(&folder);
+    passes(&folder);
+}
+
+#[test]
+fn bodies_are_equal_between_runs_and_differ_with_a_nonce() {
+    let stub = Honest::start();
+    let digests = |more: &[&str]| {
+        let folder = Folder::new();
+        let output = command(&stub, &folder, more).output().unwrap();
+        assert_eq!(code(&output), 3, "{output:?}");
+        let report = read_json(&folder.path("out/results.json"));
+        (
+            report["extensions"]["request_sha256"].clone(),
+            report["extensions"]["status_reasons"].clone(),
+        )
+    };
+    let (first, reasons) = digests(&[]);
+    assert_eq!(digests(&[]), (first.clone(), reasons));
+    let (other, reasons) = digests(&["--nonce", "N1"]);
+    let pairs = first.as_object().unwrap().iter().zip(other.as_object().unwrap());
+    assert_eq!(pairs.filter(|((_, a), (_, b))| a == b).count(), 0);
+    assert!(reasons.to_string().contains("the bodies carry a nonce"), "{reasons}");
+}
+
+#[test]
+fn the_key_is_nowhere_in_the_folder() {
+    let honest = Honest::new();
+    let key = "correct-horse-battery";
+    let stub = Stub::start(Box::new(move |asked| {
+        assert!(asked.head.contains(key), "{}", asked.head);
+        let mut reply = honest.answer(asked);
+        if asked.path == "/v1/status" {
+            reply = Reply::json("200 OK", &json!({"engine": {"version": key}}));
+        }
+        Some(reply)
+    }));
+    let folder = Folder::new();
+    let output = command(&stub, &folder, &["--credential-env", "BENCH_KEY", "--track-notes", key])
+        .env("BENCH_KEY", key)
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), 3, "{output:?}");
+    let report = read_json(&folder.path("out/results.json"));
+    assert_eq!(report["extensions"]["api_key_sent"], true);
+    assert_eq!(report["configuration"]["track_notes"], "<secret>");
+    for place in ["out", "out/provenance"] {
+        for entry in fs::read_dir(folder.path(place)).unwrap() {
+            let path = entry.unwrap().path();
+            let text = path.is_file().then(|| fs::read_to_string(&path).unwrap());
+            assert!(!text.unwrap_or_default().contains(key), "{}", path.display());
+        }
+    }
+}
