@@ -98,7 +98,8 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// The other side has ended its sending (include/net/tcp_states.h).
 const CLOSE_WAIT: u8 = 8;
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
     use std::net::{Shutdown, TcpListener, TcpStream};

@@ -231,3 +231,48 @@ fn http_1_0_gets_a_stream_that_the_connections_end_ends() {
     let framed = send(running.address, "POST", "/v1/chat/completions", &[], &body);
     assert_eq!(bare.text(), framed.text());
 }
+
+#[test]
+fn a_template_that_refuses_is_a_400_with_its_words() {
+    let template = "{% if messages[0].role == 'system' %}{{ raise_exception('no system here') }}\
+                    {% endif %}{{ messages[0].content }}";
+    let running = Running::start_templated(template);
+    let ask = |role: &str| {
+        let messages = json!([{ "role": role, "content": "Once" }]);
+        let body = json!({ "messages": messages, "max_tokens": 1, "stream": true });
+        send(running.address, "POST", "/v1/chat/completions", &[], &body.to_string())
+    };
+    let refused = ask("developer");
+    assert_eq!(refused.status, 400);
+    let error = &refused.json()["error"];
+    assert!(error["message"].as_str().unwrap().contains("no system here"), "{error}");
+    assert_eq!(error["param"], "messages");
+    assert_eq!(ask("user").status, 200);
+}
+
+#[test]
+fn tools_and_variables_reach_the_template() {
+    let template = "{{ messages[0].content }} {% if tools %}{{ tools[0].function.name }}\
+                    {% endif %} {{ reasoning_effort }} {{ enable_thinking }} {{ mood }}";
+    let running = Running::start_templated(template);
+    let plain = Running::start(None);
+    let count = |answer: Answer| answer.last()["usage"]["prompt_tokens"].clone();
+    let check = |fields: Value, rendered: &str| {
+        let fields = with(fields, json!({ "max_tokens": 1 }));
+        let templated = count(chat(running.address, "Lily", fields.clone()));
+        assert_eq!(
+            templated,
+            count(chat(plain.address, rendered, json!({ "max_tokens": 1 }))),
+            "{fields}"
+        );
+    };
+    let tool = json!([{ "type": "function", "function": { "name": "look_up_the_weather" } }]);
+    check(json!({}), "Lily    ");
+    check(json!({ "tools": tool }), "Lily look_up_the_weather   ");
+    check(json!({ "tools": tool, "tool_choice": "none" }), "Lily    ");
+    check(json!({ "reasoning_effort": "minimal" }), "Lily  minimal  ");
+    check(json!({ "reasoning_effort": "none" }), "Lily  none False ");
+    check(json!({ "chat_template_kwargs": { "mood": "happy" } }), "Lily    happy");
+    let owned = chat(running.address, "a", json!({ "chat_template_kwargs": { "messages": [] } }));
+    assert_eq!(owned.status, 400);
+}

@@ -51,6 +51,12 @@ impl Running {
         Running::with(model, None)
     }
 
+    /// With a chat template.
+    fn start_templated(template: &str) -> Running {
+        let model = Model::from_bytes(with_template(template), &OPTIONS).unwrap();
+        Running::with(&Arc::new(model), None)
+    }
+
     fn with(model: &Arc<Model>, api_key: Option<&str>) -> Running {
         let facts = Facts {
             model_path: PathBuf::from(MODEL),
@@ -74,4 +80,20 @@ impl Drop for Running {
             server.stop();
         }
     }
+}
+
+/// The bundled file with a chat template: one more pair in front of the others, filled up by a
+/// comment to a multiple of the alignment, so that no tensor moves against it.
+fn with_template(template: &str) -> Vec<u8> {
+    let bytes = std::fs::read(MODEL).unwrap();
+    let key = "tokenizer.chat_template";
+    let (start, pairs, rest) = (&bytes[..16], &bytes[16..24], &bytes[24..]);
+    let pairs = u64::from_le_bytes(pairs.try_into().unwrap()) + 1;
+    let comment = "{##}";
+    let len = 8 + key.len() + 4 + 8 + template.len() + comment.len();
+    let blanks = len.next_multiple_of(32) - len;
+    let template = format!("{template}{{#{}#}}", " ".repeat(blanks));
+    let string = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
+    let string_type = &8_u32.to_le_bytes()[..];
+    [start, &pairs.to_le_bytes(), &string(key), string_type, &string(&template), rest].concat()
 }
