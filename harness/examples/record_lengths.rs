@@ -17,10 +17,14 @@ use strata_harness::protocol::Protocol;
 /// What `strata tokenize --output json` prints, as far as it is needed here.
 #[derive(Deserialize)]
 struct Tokenized {
-    tokens: Vec<u32>,
-    tokenizer_sha256: String,
-    template_sha256: String,
-    engine_version: String,
+    ids: Vec<u32>,
+    tokenizer: Digest,
+    template: Digest,
+}
+
+#[derive(Deserialize)]
+struct Digest {
+    sha256: String,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -30,31 +34,34 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let protocol = Protocol::parse(&fs::read_to_string(path)?, path)?;
     let corpus = Path::new(path).with_file_name("..").join("corpus").join(&protocol.suite);
-    let (mut counted, mut last) = (BTreeMap::new(), None);
+    let (mut counted, mut digests) = (BTreeMap::new(), None);
     for request in plan(&protocol, true) {
         let payload = corpus.join("payloads").join(format!("{}.json", request.id));
-        let output = Command::new(strata)
-            .args(["tokenize", "--output", "json", "--model", model, "--chat"])
-            .arg(payload)
-            .output()?;
-        if !output.status.success() {
-            let message = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("{}: {message}", request.id).into());
-        }
-        let tokenized: Tokenized = serde_json::from_slice(&output.stdout)?;
-        counted.insert(request.id, tokenized.tokens.clone());
-        last = Some(tokenized);
+        let payload = payload.to_str().ok_or("a path in UTF-8 is needed")?;
+        let how = ["tokenize", "--output", "json", "--model", model, "--chat", payload];
+        let tokenized: Tokenized = serde_json::from_str(&output(strata, &how)?)?;
+        counted.insert(request.id, tokenized.ids);
+        digests = Some((tokenized.tokenizer.sha256, tokenized.template.sha256));
     }
-    let engine = last.ok_or("the protocol plans no request")?;
+    let (tokenizer, template) = digests.ok_or("the protocol plans no request")?;
+    let version = output(strata, &["--version"])?;
+    let (version, _build) = version.split_once(" (").unwrap_or((version.trim(), ""));
     let model = Path::new(model).file_name().unwrap_or_default().to_string_lossy();
     let made_by = format!(
-        "strata tokenize --output json --model {model} --chat payloads/<id>.json, strata {}",
-        engine.engine_version
+        "strata tokenize --output json --model {model} --chat payloads/<id>.json, {version}"
     );
-    let lengths =
-        Lengths::of(&engine.tokenizer_sha256, &engine.template_sha256, &made_by, &counted);
+    let lengths = Lengths::of(&tokenizer, &template, &made_by, &counted);
     let file = corpus.join(lengths.path());
     fs::write(&file, format!("{}\n", serde_json::to_string_pretty(&lengths)?))?;
     println!("{}", file.display());
     Ok(())
+}
+
+fn output(program: &str, arguments: &[&str]) -> Result<String, Box<dyn Error>> {
+    let output = Command::new(program).args(arguments).output()?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{program} {}: {message}", arguments.join(" ")).into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
 }
