@@ -151,8 +151,12 @@ pub(super) fn length_is_near_nominal(report: &Report, log: &mut Log) {
     }
 }
 
-/// It is a maximum over pairs, so both of a pair have it.
+/// It is a maximum over pairs, so both of a pair have it, unless one of them was not sent.
 pub(super) fn longest_shared_prefix_twice(report: &Report, log: &mut Log) {
+    let phases = report.protocol.map(|protocol| protocol.phases.as_slice()).unwrap_or_default();
+    if phases.iter().any(|phase| phase.optional) && !report.concurrent() {
+        return log.idle("payloads of the optional stage were not sent");
+    }
     let shared: Vec<u64> =
         checks(report).iter().filter_map(|check| check.count("max_shared_prefix_tokens")).collect();
     let Some(longest) = shared.iter().max() else { return };

@@ -5,6 +5,7 @@ use super::report::{Report, printed, quoted};
 use super::rule::{Log, breach};
 use super::shape::ENGINE_OPTIONS;
 use crate::json::Value;
+use std::collections::HashSet;
 
 /// Whether a text has this shape: `9` is a digit, `f` a lower-case hexadecimal digit, anything else
 /// stands for itself.
@@ -161,7 +162,7 @@ pub(super) fn option_files_are_hashed(report: &Report, log: &mut Log) {
     if model_files(report).is_empty() {
         return log.idle("no model file was hashed");
     }
-    let paths = file_paths(report);
+    let paths: HashSet<&str> = file_paths(report).into_iter().collect();
     for group in ENGINE_OPTIONS.split(' ') {
         let at = format!("/configuration/{group}");
         for (option, value) in report.at(&at).map(Value::entries).unwrap_or_default() {
@@ -170,7 +171,7 @@ pub(super) fn option_files_are_hashed(report: &Report, log: &mut Log) {
                 continue;
             }
             let name = value.rsplit('/').next().unwrap_or(value);
-            log.judge(paths.contains(&name), || {
+            log.judge(paths.contains(name), || {
                 let at = format!("{at}/{}", crate::json::escape(option));
                 breach(at, "a file among /model/files", quoted(value))
             });
@@ -222,5 +223,24 @@ pub(super) fn engine_options_all_or_none(report: &Report, log: &mut Log) {
             let at = format!("/configuration/{group}");
             breach(at.clone(), as_first, printed(report.at(&at)))
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes() {
+        let check = |text: &str, shape: &str, same: bool| {
+            assert_eq!(like(text, shape), same, "{text} {shape}");
+        };
+        check("20260101T000000Z", "99999999T999999Z", true);
+        check("20260101T00000Z", "99999999T999999Z", false);
+        check("2026010aT000000Z", "99999999T999999Z", false);
+        check("0f", "ff", true);
+        check("0F", "ff", false);
+        check("é", "ff", false);
+        assert!(is_hex(&"0f".repeat(32), 64) && !is_hex("0f", 64) && !is_hex("", 64));
     }
 }

@@ -4,17 +4,25 @@ use super::report::{Report, quoted};
 use super::rule::{Log, breach};
 use crate::json::{Value, escape};
 use std::collections::HashSet;
+use std::fmt::Write;
 
-/// The pointers of all nulls outside `missing`, in the order of the document.
-fn nulls(report: &Report) -> Vec<String> {
-    let mut nulls = Vec::new();
+/// Calls `visit` with the pointer of every null outside `missing`, in the order of the document.
+fn each_null(report: &Report, mut visit: impl FnMut(&str)) {
+    let mut pointer = String::new();
     report.root.walk(&mut |place, value| {
         if value.is_null() {
-            nulls.push(place.to_string());
+            pointer.clear();
+            write!(pointer, "{place}").expect("writing to a string cannot fail");
+            if !pointer.starts_with("/missing/") {
+                visit(&pointer);
+            }
         }
     });
-    nulls.retain(|pointer| !pointer.starts_with("/missing/"));
-    nulls
+}
+
+/// Whether a key of `missing` leads to a null outside it.
+fn names_a_null(report: &Report, key: &str) -> bool {
+    !key.starts_with("/missing/") && report.root.pointer(key).is_some_and(Value::is_null)
 }
 
 fn reasons<'a>(report: &Report<'a>) -> &'a [(String, Value)] {
@@ -26,32 +34,35 @@ fn place(key: &str) -> String {
 }
 
 pub(super) fn every_null_has_a_reason(report: &Report, log: &mut Log) {
-    let nulls = nulls(report);
-    let unknown: HashSet<&str> = nulls.iter().map(String::as_str).collect();
     let named: HashSet<&str> = reasons(report).iter().map(|(key, _)| key.as_str()).collect();
-    for pointer in &nulls {
-        log.judge(named.contains(pointer.as_str()), || {
+    each_null(report, |pointer| {
+        log.judge(named.contains(pointer), || {
             breach(pointer, "a reason in /missing, or a value", "null")
         });
-    }
+    });
     for (key, _) in reasons(report) {
-        log.judge(unknown.contains(key.as_str()), || {
+        log.judge(names_a_null(report, key), || {
             breach(place(key), "the pointer of a null", quoted(key))
         });
     }
 }
 
 pub(super) fn reasons_in_document_order(report: &Report, log: &mut Log) {
-    let nulls = nulls(report);
-    let named: Vec<&str> = reasons(report).iter().map(|(key, _)| key.as_str()).collect();
-    let known: HashSet<&str> = named.iter().copied().collect();
-    let wanted = nulls.iter().map(String::as_str).filter(|pointer| known.contains(pointer));
-    let unknown: HashSet<&str> = nulls.iter().map(String::as_str).collect();
-    let found = named.iter().copied().filter(|key| unknown.contains(key));
-    let astray = wanted.zip(found).find(|(wanted, found)| wanted != found);
+    let keys = reasons(report).iter().map(|(key, _)| key.as_str());
+    let keys: Vec<&str> = keys.filter(|key| names_a_null(report, key)).collect();
+    let named: HashSet<&str> = keys.iter().copied().collect();
+    let mut found = keys.iter();
+    let mut astray = None;
+    each_null(report, |pointer| {
+        if astray.is_some() || !named.contains(pointer) {
+            return;
+        }
+        let next = found.next().filter(|key| **key != pointer);
+        astray = next.map(|key| (pointer.to_string(), *key));
+    });
     log.judge(astray.is_none(), || {
         let (wanted, found) = astray.expect("judged above");
-        breach(place(found), format!("{} before it", quoted(wanted)), quoted(found))
+        breach(place(found), format!("{} before it", quoted(&wanted)), quoted(found))
     });
 }
 

@@ -6,7 +6,7 @@ use super::identity::is_hex;
 use super::report::{Report, printed, quoted};
 use super::rule::{Log, breach};
 use crate::json::{self, Value, escape};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// The artifacts of the format in order; others of kind `provenance` may follow.
 const ARTIFACTS: [(&str, &str); 5] = [
@@ -111,8 +111,10 @@ pub(super) fn folder_is_the_artifacts(report: &Report, log: &mut Log) {
             breach(at, format!("{wanted} of {}", artifact.path), digest_words(found))
         });
     }
-    for path in directory.files.keys().filter(|path| !UNLISTED.contains(&path.as_str())) {
-        log.judge(listed.iter().any(|artifact| artifact.path == path), || {
+    let paths: HashSet<&str> =
+        listed.iter().map(|artifact| artifact.path).chain(UNLISTED).collect();
+    for path in directory.files.keys() {
+        log.judge(paths.contains(path.as_str()), || {
             breach("/artifacts", "no file that is not listed", quoted(path))
         });
     }
@@ -222,4 +224,35 @@ fn gives_away(text: &str) -> bool {
         rest.take_while(u8::is_ascii_alphanumeric).count() >= 8
     };
     home || (text.contains('-') && text.match_indices("sk-").any(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_gives_away() {
+        let check = |text: &str, away: bool| assert_eq!(gives_away(text), away, "{text}");
+        check("/home/someone/model.gguf", true);
+        check("file:///Users/someone", true);
+        check("/root/", true);
+        check("<home>/model.gguf, /homes/x, /rooted/x", false);
+        check("key sk-0123456789", true);
+        check("sk-012345 and task-runner", false);
+    }
+
+    #[test]
+    fn lines_of_a_manifest() {
+        let digest = "0a".repeat(32);
+        let check = |line: &str, path: Option<&str>| {
+            let line = line.replace('#', &digest);
+            let found: Vec<_> = manifest_lines(&line).collect();
+            assert_eq!(found, [path.map(|path| (path, digest.as_str()))], "{line}");
+        };
+        check("#  a b", Some("a b"));
+        check("# *a", Some("a"));
+        check("# a", None);
+        check("#", None);
+        check("é#  a", None);
+    }
 }

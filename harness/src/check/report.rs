@@ -219,14 +219,21 @@ pub(super) fn requests<'a>(root: &'a Value, plan: &'a [Planned<'a>]) -> Vec<Requ
     let by_id: HashMap<&str, &Planned> =
         plan.iter().map(|planned| (planned.id.as_str(), planned)).collect();
     let items = root.get("requests").map(Value::items).unwrap_or_default();
-    items.iter().enumerate().map(|(index, value)| Request::new(index, value, &by_id)).collect()
+    let items = items.iter().take(MAX_REQUESTS).enumerate();
+    items.map(|(index, value)| Request::new(index, value, &by_id)).collect()
 }
 
 /// The summaries of a report.
 pub(super) fn summaries(root: &Value) -> Vec<Summary<'_>> {
     let items = root.get("summaries").map(Value::items).unwrap_or_default();
-    items.iter().enumerate().map(|(index, value)| Summary::new(index, value)).collect()
+    let items = items.iter().take(MAX_SUMMARIES).enumerate();
+    items.map(|(index, value)| Summary::new(index, value)).collect()
 }
+
+/// Most requests that are looked at; that there are more is an error.
+pub(super) const MAX_REQUESTS: usize = 10_000;
+/// Most summaries that are looked at; that there are more is an error.
+pub(super) const MAX_SUMMARIES: usize = 1_000;
 
 /// A value for a message: compact JSON, long ones cut.
 pub(super) fn printed(value: Option<&Value>) -> String {
@@ -255,3 +262,24 @@ pub(super) fn decimal(units: i128, decimals: usize) -> String {
 
 /// Most characters of a value in a message.
 const LONGEST: usize = 160;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_without_trailing_zeros() {
+        let check = |units, decimals, text: &str| assert_eq!(decimal(units, decimals), text);
+        check(1_500_000, 6, "1.5");
+        check(-7, 3, "-0.007");
+        check(0, 9, "0");
+        check(12_000, 3, "12");
+        check(123, 0, "123");
+    }
+
+    #[test]
+    fn long_values_are_cut() {
+        assert_eq!(quoted(&"é".repeat(400)).chars().count(), LONGEST + 1);
+        assert_eq!(printed(None), "nothing");
+    }
+}

@@ -121,11 +121,23 @@ pub(super) fn breach(
 ) -> Breach {
     Breach {
         milder: None,
-        pointer: pointer.into(),
-        expected: expected.to_string(),
-        found: found.to_string(),
+        pointer: cut(pointer.into()),
+        expected: cut(expected.to_string()),
+        found: cut(found.to_string()),
     }
 }
+
+/// A stranger's keys and texts may be as long as the report.
+fn cut(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(MAX_WORDS) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+/// Most characters of a place or a value in a finding.
+const MAX_WORDS: usize = 400;
 
 impl Log {
     /// One place: whether the rule holds there, and how it fails if it does not.

@@ -1,7 +1,7 @@
 //! The form of a report: one document, no key twice, every field there with its type. Fields and
 //! types are a table; what a figure means is the business of the other rules.
 
-use super::report::{Report, printed, quoted};
+use super::report::{MAX_REQUESTS, MAX_SUMMARIES, Report, printed, quoted};
 use super::rule::{Log, breach};
 use crate::json::{Value, escape};
 
@@ -63,6 +63,10 @@ pub(super) fn no_key_twice(report: &Report, log: &mut Log) {
 }
 
 pub(super) fn fields_and_types(report: &Report, log: &mut Log) {
+    for (list, most) in [("/requests", MAX_REQUESTS), ("/summaries", MAX_SUMMARIES)] {
+        let found = report.at(list).map(Value::items).unwrap_or_default().len();
+        log.judge(found <= most, || breach(list, format!("at most {most} entries"), found));
+    }
     for block in BLOCKS.iter().filter(|block| !(report.wrapper && block.only_full)) {
         let steps: Vec<&str> = block.at.split('/').skip(1).collect();
         let fields: Vec<(&str, Form)> = block.fields().collect();

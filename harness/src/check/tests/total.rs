@@ -1,6 +1,7 @@
 //! The review ends in an outcome whatever it is given.
 
 use super::{Bench, protocols, read};
+use crate::check::report::{MAX_REQUESTS, MAX_SUMMARIES};
 use crate::check::rule::Needs;
 use crate::check::{MAX_FINDINGS, Outcome, RULES, Severity, State, Subject, check};
 use crate::json::{Number, Value};
@@ -51,6 +52,22 @@ fn findings_of_a_rule_are_few_but_all_are_counted() {
     assert_eq!(rule("R003"), State::Failed { places: 150, failed: 150 });
     let findings = outcome.findings.iter().filter(|finding| finding.rule.id == "R003");
     assert_eq!(findings.count(), MAX_FINDINGS);
+}
+
+#[test]
+fn lists_of_a_stranger_have_an_end() {
+    let mut bench = Bench::open("golden/reports/full.json");
+    bench.root.set("/requests", Value::Array(vec![Value::Null; MAX_REQUESTS + 1])).unwrap();
+    bench.root.set("/summaries", Value::Array(vec![Value::Null; MAX_SUMMARIES + 1])).unwrap();
+    bench.root.set(&format!("/run/{}", "k".repeat(1 << 20)), Value::Null).unwrap();
+    let findings = bench.review(&bench.root).findings;
+    let found: Vec<&str> = findings
+        .iter()
+        .filter(|finding| finding.rule.id == "R402" && finding.expected.starts_with("at most"))
+        .map(|finding| finding.found.as_str())
+        .collect();
+    assert_eq!(found, ["10001", "1001"]);
+    assert!(findings.iter().all(|finding| finding.pointer.chars().count() <= 401));
 }
 
 /// Small documents whose keys are those of reports, so that rules find something to stumble over.
