@@ -1,7 +1,7 @@
 //! The folder of a report: which files lie in it and what their digests are. The only part of a
 //! review that touches a disk; it knows no rule.
 
-use sha2::{Digest, Sha256};
+use crate::digest::sha256_of;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
@@ -69,16 +69,7 @@ impl Directory {
 }
 
 fn digest(path: &Path) -> io::Result<String> {
-    let wrong = |error: io::Error| at(path, &error.to_string());
-    let mut file = fs::File::open(path).map_err(wrong)?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut buffer).map_err(wrong)? {
-            0 => return Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()),
-            read => hash.update(&buffer[..read]),
-        }
-    }
+    fs::File::open(path).and_then(sha256_of).map_err(|error| at(path, &error.to_string()))
 }
 
 fn at(path: &Path, problem: &str) -> io::Error {

@@ -167,19 +167,23 @@ pub(super) fn decode_exceeds_client_span_by_a_step(report: &Report, log: &mut Lo
     }
 }
 
-/// Nothing but reasoning up to the cap, or nothing at all, is no answer.
+/// Nothing but reasoning up to the cap, or nothing at all, is no answer. That a model reasons and
+/// then stops by itself is odd, but it happens.
 pub(super) fn no_answer_has_a_cause(report: &Report, log: &mut Log) {
     for request in report.requests.iter().filter(|request| request.ended()) {
         if !request.value.pointer("/timings/first_answer_s").is_some_and(Value::is_null) {
             continue;
         }
         let kind = request.value.get("first_delta_kind").and_then(Value::as_str);
-        let cut_off = request.finish_reason == Some("length") && kind == Some("reasoning");
-        log.judge(cut_off || kind.is_none(), || {
+        let failure = || {
             let expected = "a time, unless only reasoning came before the cap";
             let found = format!("null, finish_reason {}", request.printed("/finish_reason"));
             breach(request.place("/timings/first_answer_s"), expected, found)
-        });
+        };
+        log.judge(matches!(kind, None | Some("reasoning")), failure);
+        if kind.is_some() {
+            log.judge_mildly(request.finish_reason == Some("length"), failure);
+        }
     }
 }
 

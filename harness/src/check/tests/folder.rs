@@ -187,7 +187,7 @@ fn a_figure_that_the_record_does_not_make_is_named() {
 #[test]
 fn a_folder_is_read_within_limits() {
     let folder = Folder::new("deep");
-    let deep = vec!["d"; MAX_LEVELS].join("/");
+    let deep = ["d"; MAX_LEVELS].join("/");
     fs::create_dir_all(folder.0.join(&deep)).unwrap();
     let error = Directory::open(&folder.0).unwrap_err().to_string();
     assert!(error.ends_with(&format!("{deep}: deeper than 8 folders")), "{error}");

@@ -3,6 +3,7 @@
 
 mod conformance;
 mod folder;
+mod honest;
 mod mutation;
 mod snapshots;
 mod total;
