@@ -91,7 +91,7 @@ impl Sampler {
         Ok(Sampler { options, candidates: Vec::new() })
     }
 
-    /// Chooses the token at position `prompt.len() + output.len()` from its logits, [vocab].
+    /// Chooses the token at position `prompt.len() + output.len()` from its logits, `[vocab]`.
     pub fn sample(
         &mut self,
         logits: &[f32],
