@@ -124,6 +124,9 @@ impl Request {
 
     /// Sends a whole answer. A client that left is no error: nobody is there to be told.
     pub(super) fn respond(self, response: Response) {
+        if self.inner.body_length().is_some_and(|len| len > DRAIN_MAX_BYTES) {
+            return self.respond_and_abandon(&response);
+        }
         let header = |name: &str, value: &str| {
             tiny_http::Header::from_bytes(name, value).expect("our header values are ASCII")
         };
@@ -134,14 +137,24 @@ impl Request {
         for (name, value) in response.headers {
             answer.add_header(header(name, value));
         }
-        // tiny_http reads what is left of a body when the request is dropped, into a buffer of the
-        // announced size. Beyond a size worth reading, giving up the connection is the only way
-        // not to allocate what a stranger announces.
-        if self.inner.body_length().is_some_and(|len| len > DRAIN_MAX_BYTES) {
-            std::mem::forget(self.inner.upgrade("none", answer));
-        } else {
-            let _ = self.inner.respond(answer);
-        }
+        let _ = self.inner.respond(answer);
+    }
+
+    /// tiny_http reads what is left of a body when a request is dropped, into a buffer of the
+    /// announced size. The only way not to allocate whatever a stranger announces is never to
+    /// drop such a request: its socket and tiny_http's thread for it are given up.
+    fn respond_and_abandon(self, response: &Response) {
+        // The only way to the socket that keeps the unread body; 100 is no final answer yet.
+        let mut connection = self.inner.upgrade("none", tiny_http::Response::empty(100));
+        let Response { status, body, .. } = response;
+        let _ = write!(
+            connection,
+            "HTTP/1.1 {status} \r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+             Connection: close\r\n\r\n{body}",
+            body.len()
+        );
+        let _ = connection.flush();
+        std::mem::forget(connection);
     }
 
     /// Answers 200 with a stream of events. HTTP/1.0 knows no chunks: there the events are bare
@@ -189,7 +202,7 @@ pub(super) const BODY_MAX_BYTES: usize = 16 << 20;
 
 /// Largest announced body that is read to its end after it was refused, so that a client which
 /// sends all of it before it reads gets the refusal.
-const DRAIN_MAX_BYTES: usize = 64 << 20;
+const DRAIN_MAX_BYTES: usize = 1 << 30;
 
 #[cfg(test)]
 mod tests {

@@ -276,3 +276,20 @@ fn tools_and_variables_reach_the_template() {
     let owned = chat(running.address, "a", json!({ "chat_template_kwargs": { "messages": [] } }));
     assert_eq!(owned.status, 400);
 }
+
+#[test]
+fn a_damaged_weight_is_a_failure_and_not_an_answer() {
+    let mut bytes = std::fs::read(crate::MODEL).unwrap();
+    let file = strata_engine::gguf::File::parse(bytes.clone().into()).unwrap();
+    let at = file.tensor("output_norm.weight").unwrap().offset as usize;
+    bytes[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    let model = strata_engine::Model::from_bytes(bytes, &crate::OPTIONS).unwrap();
+    let running = Running::with(&std::sync::Arc::new(model), None);
+    for stream in [false, true] {
+        let answer = chat(running.address, PROMPT, json!({ "stream": stream }));
+        assert_eq!(answer.status, 500);
+        assert_eq!(answer.json()["error"]["type"], "server_error");
+        assert_eq!(answer.json()["error"]["code"], "not_finite");
+    }
+    assert_eq!(running.served(), 0);
+}

@@ -386,6 +386,21 @@ fn a_reader_that_has_enough_ends_generate_well() {
 }
 
 #[test]
+fn an_interrupt_ends_generate_with_130() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_strata"))
+        .args(["generate", "--model", MODEL, "--prompt", "Once", "--kernels", "reference"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    std::io::Read::read_exact(&mut stdout, &mut [0]).unwrap();
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
 fn bench_becomes_the_program_beside_this_one() {
     let folder = Folder::new("bench");
     let program = folder.0.join("strata");
