@@ -1,6 +1,7 @@
 //! Text to tokens and back, chat templates, sampling. Leaves: they know no model and no session.
 
 pub mod chat;
+mod philox;
 pub mod sampler;
 pub mod stop;
 pub mod tokenizer;
