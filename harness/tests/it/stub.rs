@@ -122,11 +122,8 @@ pub(crate) struct Honest {
 impl Honest {
     pub(crate) fn new() -> Honest {
         let suite = Suite::named("embedded-v1").unwrap();
-        let lengths: Lengths = serde_json::from_str(include_str!(
-            "../../../spec/corpus/embedded-v1/lengths/d1f78b755590.json"
-        ))
-        .unwrap();
         let corpus = suite.corpus.as_ref().unwrap();
+        let lengths = recorded_lengths();
         let planned = strata_harness::plan::plan(&suite.protocol, false);
         let ids = planned
             .iter()
@@ -186,6 +183,13 @@ impl Honest {
         let honest = Honest::new();
         Stub::start(Box::new(move |asked| Some(honest.answer(asked))))
     }
+}
+
+/// Of any tokenizer: the server's word is taken for which it is.
+fn recorded_lengths() -> Lengths {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../spec/corpus/embedded-v1/lengths");
+    let file = std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
 }
 
 static FOLDERS: AtomicU32 = AtomicU32::new(0);
