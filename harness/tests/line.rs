@@ -2,6 +2,8 @@
 //! replays embedded-v1 and reviews what it wrote. Needs both release binaries; knows no internals
 //! of either but the checker's library, which it runs on thousands of changed reports.
 
+#![allow(clippy::unwrap_used)] // a panic is how a test fails
+
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;

@@ -140,7 +140,7 @@ pub struct Rope {
     pub pairs: RopePairs,
     /// Length of a head; elements past the pairs stay as they are.
     pub head_dim: usize,
-    /// Radians a position turns each pair, [pairs].
+    /// Radians a position turns each pair, `[pairs]`.
     pub frequencies: Vec<f64>,
 }
 

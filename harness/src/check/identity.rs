@@ -133,7 +133,8 @@ pub(super) fn model_id_ends_in_quantization(report: &Report, log: &mut Log) {
         (report.text("/model/id"), report.text("/model/quantization"))
     {
         let ending = format!("-{}", quantization.to_lowercase());
-        log.judge(id.ends_with(&ending), || breach("/model/id", format!("…{ending}"), quoted(id)));
+        let expected = || format!("…{ending}");
+        log.judge(id.ends_with(&ending), || breach("/model/id", expected(), quoted(id)));
     }
 }
 

@@ -174,7 +174,7 @@ rules! {
     R099 Timing Warning Full timing::decode_exceeds_client_span_by_a_step,
         "decode time exceeds the client's span by its first step: 0 to 0.05 s";
     R100 Timing Error Full timing::no_answer_has_a_cause,
-        "a request without an answer sent nothing or reasoned; that it stopped by itself is a warning";
+        "a request without an answer sent nothing or reasoned; a stop of its own is a warning";
     R101 Timing Error Full timing::answer_follows_reasoning,
         "where reasoning came first, the answer came later";
     R102 Schema Error Full timing::every_figure_has_a_source,

@@ -1,3 +1,5 @@
+//! The loader on what it must refuse, and the builder on every byte of the corpus.
+
 use super::*;
 use crate::protocol::PhaseName;
 use std::collections::BTreeSet;

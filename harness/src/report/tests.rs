@@ -15,7 +15,10 @@ const GOLDEN: &str = include_str!("../../../golden/reports/full.json");
 fn reply(row: &Value) -> Script {
     let at = |key: &str| row["timings"][key].as_f64().map(|s| (s * 1e6).round() as u64 * 1_000);
     let ms = |key: &str| (row["timings"][key].as_f64().unwrap() * 1e4).round() / 10.0;
-    let chunk = |delta: Value, finish: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+    let chunk = |delta: Value, finish: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+        json!({"choices": [choice]})
+    };
     let mut reads = vec![(at("ttft_s"), chunk(json!({"reasoning_content": "Hm"}), Value::Null))];
     if let Some(first_answer) = at("first_answer_s") {
         let delta = match row["finish_reason"].as_str() {

@@ -135,7 +135,8 @@ impl Writer<'_> {
     }
 }
 
-/// A float as Python's `repr` prints it, but for the names that JSON has: Rust changes to exponents at the same sizes, but writes them shorter.
+/// A float as Python's `repr` prints it, but for the names that JSON has: Rust changes to exponents
+/// at the same sizes, but writes them shorter.
 pub(super) fn repr(value: f64) -> String {
     if !value.is_finite() {
         let name = if value.is_nan() { "NaN" } else { "Infinity" };

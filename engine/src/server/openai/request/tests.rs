@@ -290,7 +290,8 @@ fn bodies_that_are_no_request() {
 #[test]
 fn a_long_value_is_shown_by_its_start() {
     let error = parse(&format!(r#""stream":"{}""#, "é".repeat(10_000))).unwrap_err();
-    assert_eq!(error.message, format!("stream is \"{}\"…, expected true or false", "é".repeat(40)));
+    let start = "é".repeat(40);
+    assert_eq!(error.message, format!("stream is \"{start}\"…, expected true or false"));
 }
 
 proptest! {
