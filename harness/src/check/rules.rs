@@ -1,5 +1,5 @@
-//! The rules, in the order of their ids. The kinds are those of [`Kind`]; a number that is free was
-//! a rule elsewhere or is left for one. This file is words alone: the functions lie by subject.
+//! The rules, in the order of their ids: words alone, the functions lie by subject. Numbers that are
+//! not here belong to rules about wrappers, or are free; R4xx are rules that only this program has.
 //!
 //! There is no rule that `total_s >= ttft_s + decode_s`: it fails on every honest report, because
 //! the engine's decode time contains its first step and so does the client's time to first token.
@@ -288,7 +288,7 @@ pub(super) const READABLE: &Rule = &Rule {
     id: "R400",
     kind: Kind::Schema,
     severity: Severity::Error,
-    statement: "the report is one JSON document of at most 32 MiB and 64 levels",
+    statement: "the report is one JSON document of at most 32 MiB, 64 levels and 2^20 values",
     needs: Needs::Any,
     check: |_, log| log.judge(true, || unreachable!("it was read")),
 };
