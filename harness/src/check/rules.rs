@@ -1,5 +1,5 @@
-//! The rules, in the order of their ids: words alone, the functions lie by subject. Numbers that are
-//! not here belong to rules about wrappers, or are free; R4xx are rules that only this program has.
+//! The rules, in the order of their ids: words alone, the functions lie by subject. Numbers that
+//! are not here belong to rules about wrappers, or are free; R4xx are rules of this program only.
 //!
 //! There is no rule that `total_s >= ttft_s + decode_s`: it fails on every honest report, because
 //! the engine's decode time contains its first step and so does the client's time to first token.
@@ -174,7 +174,7 @@ rules! {
     R099 Timing Warning Full timing::decode_exceeds_client_span_by_a_step,
         "decode time exceeds the client's span by its first step: 0 to 0.05 s";
     R100 Timing Error Full timing::no_answer_has_a_cause,
-        "a request without an answer sent nothing or reasoned; that it stopped by itself is a warning";
+        "a request without an answer sent nothing or reasoned; that it stopped itself is a warning";
     R101 Timing Error Full timing::answer_follows_reasoning,
         "where reasoning came first, the answer came later";
     R102 Schema Error Full timing::every_figure_has_a_source,
