@@ -33,6 +33,12 @@ impl Bundle {
         Ok(Bundle { folder: folder.to_path_buf() })
     }
 
+    /// Takes the folder away again if nothing was put into it; what was is evidence, and stays.
+    pub fn abandon(self) {
+        let folders = [self.path("provenance"), self.folder];
+        let _ = folders.iter().try_for_each(fs::remove_dir); // refuses a folder that is not empty
+    }
+
     /// A folder that was filled before.
     pub fn open(folder: &Path) -> Bundle {
         Bundle { folder: folder.to_path_buf() }
@@ -113,6 +119,19 @@ mod tests {
 
         let error = Bundle::create(&folder).unwrap_err();
         assert!(error.ends_with("is not empty; name a folder that does not exist yet"), "{error}");
+    }
+
+    #[test]
+    fn an_empty_folder_is_abandoned_and_evidence_is_not() {
+        let scratch = Scratch::new();
+        let folder = scratch.path().join("a");
+        Bundle::create(&folder).unwrap().abandon();
+        assert!(!folder.exists());
+        let bundle = Bundle::create(&folder).unwrap();
+        bundle.write("provenance/engine.log", b"out of memory").unwrap();
+        let log = bundle.path("provenance/engine.log");
+        bundle.abandon();
+        assert!(log.exists());
     }
 
     #[test]

@@ -130,7 +130,13 @@ pub fn run(
 ) -> Result<Outcome, RunError> {
     let requests = sendings(order)?;
     let bundle = Bundle::create(&order.out).map_err(RunError::Usage)?;
-    let mut server = Server::reach(order, around, &bundle)?;
+    let mut server = match Server::reach(order, around, &bundle) {
+        Ok(server) => server,
+        Err(error) => {
+            bundle.abandon();
+            return Err(error);
+        }
+    };
     let mut config = describe(order, around, &bundle, &server)?;
     write_config(&bundle, &config)?;
     let outputs = bundle.path("outputs.jsonl");

@@ -84,11 +84,8 @@ pub(super) fn software(config: &Config, at: &mut Place) -> Software {
 
 pub(super) fn model(config: &Config, at: &mut Place) -> Model {
     let declared = &config.declared;
-    let quantization = Fact::of(declared.quantization.clone(), "")
-        .or_else(|| config.server.text("/model/quantization"));
-    let quantization = quantization.or_else(|| {
-        Fact::Unknown("the server does not report it; pass --quantization".to_string())
-    });
+    let stated = config.server.text("/model/quantization");
+    let quantization = declared.quantization.clone().or(stated.known().cloned());
     Model {
         id: at.take("id", config.server.model_id()),
         revision: at.some(
@@ -102,7 +99,11 @@ pub(super) fn model(config: &Config, at: &mut Place) -> Model {
             declared.source_revision.clone(),
             "not given: pass --source-revision",
         ),
-        quantization: at.take("quantization", quantization),
+        quantization: at.some(
+            "quantization",
+            quantization,
+            "the server does not report it; pass --quantization",
+        ),
         files: at.take("files", config.model_files.clone()),
         tokenizer_revision: at.some(
             "tokenizer_revision",

@@ -113,6 +113,7 @@ fn a_server_that_is_not_there() {
     let (stub, folder) = (Stub::start(Box::new(|_| None)), Folder::new());
     let output = command(&stub, &folder, &[]).output().unwrap();
     assert_eq!(code(&output), 6, "{output:?}");
+    assert!(!folder.path("out").exists(), "the next attempt may use the same name");
 }
 
 #[test]
