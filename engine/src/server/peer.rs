@@ -2,6 +2,8 @@
 //! itself, so the kernel's connection table is asked (Linux; elsewhere nobody ever seems to
 //! leave). It owns no connection.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
@@ -25,7 +27,8 @@ impl Peer {
         let Some((local_port, client)) = self.ends else { return false };
         if self.looked.elapsed() >= LOOK_EVERY {
             self.looked = Instant::now();
-            let gone = connections().is_some_and(|table| is_gone(&table, local_port, client));
+            let table = connections(client.port());
+            let gone = table.is_some_and(|table| is_gone(&table, local_port, client));
             self.gone = if gone { self.gone + 1 } else { 0 };
         }
         self.gone >= 2
@@ -55,13 +58,20 @@ struct Connection {
     inode: u64,
 }
 
-fn connections() -> Option<Vec<Connection>> {
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(std::fs::read_to_string);
+/// The table's lines with a client's port on either side; `None` where there is no table. It is
+/// read line by line, since a busy machine has many thousands.
+fn connections(client_port: u16) -> Option<Vec<Connection>> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(File::open);
     if tables.iter().all(Result::is_err) {
         return None;
     }
-    let parse = |table: &String| table.lines().skip(1).filter_map(connection).collect::<Vec<_>>();
-    Some(tables.iter().flatten().flat_map(parse).collect())
+    let port = format!(":{client_port:04X} ");
+    let mut found = Vec::new();
+    for table in tables.into_iter().flatten() {
+        let lines = BufReader::new(table).lines().map_while(Result::ok);
+        found.extend(lines.filter(|line| line.contains(&port)).filter_map(|l| connection(&l)));
+    }
+    Some(found)
 }
 
 /// Columns as in the kernel's Documentation/networking/proc_net_tcp.rst.
@@ -111,7 +121,7 @@ mod tests {
             let port = listener.local_addr().unwrap().port();
             let client = TcpStream::connect((host, port)).unwrap();
             let (_server, address) = listener.accept().unwrap();
-            let gone = || is_gone(&connections().unwrap(), port, address);
+            let gone = || is_gone(&connections(address.port()).unwrap(), port, address);
             assert!(!gone(), "{host}: a connected client is there");
             let _kept = leave(client);
             // The kernel delivers the end of a connection in its own time.
