@@ -76,7 +76,7 @@ pub trait Network: Send + Sync {
 
     /// Evaluates `tokens`, at least one, each inside the vocabulary, at the positions after those
     /// in `state`, whose capacity they fit. With `logits` the last token's logits are written,
-    /// [vocab]. A token's result does not depend on how a run is cut in calls; a call that fails
+    /// `[vocab]`. A token's result does not depend on how a run is cut in calls; a call that fails
     /// leaves the state as it was.
     fn forward(
         &self,

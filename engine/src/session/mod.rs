@@ -67,7 +67,7 @@ pub struct Session {
     tokens: Vec<Token>,
     /// Holds the first `state.len()` of `tokens`.
     state: Box<dyn State>,
-    /// Of the token after the timeline if `decoded`, [vocab].
+    /// Of the token after the timeline if `decoded`, `[vocab]`.
     logits: Vec<f32>,
     decoded: bool,
 }
@@ -129,7 +129,7 @@ impl Session {
         Ok(end.saturating_sub(self.state.len()))
     }
 
-    /// The logits of the token after the timeline, [vocab]. Evaluates what is not yet evaluated;
+    /// The logits of the token after the timeline, `[vocab]`. Evaluates what is not yet evaluated;
     /// calling it again costs nothing.
     pub fn decode(&mut self) -> Result<&[f32], Error> {
         let Some(last) = self.tokens.len().checked_sub(1) else {

@@ -269,7 +269,7 @@ mod tests {
             for part in 0..parts {
                 let range = split(rows, unit, part, parts);
                 prop_assert_eq!(range.start, end);
-                prop_assert!(range.end % unit == 0 || range.end == rows);
+                prop_assert!(range.end.is_multiple_of(unit) || range.end == rows);
                 end = range.end;
             }
             prop_assert_eq!(end, rows);
