@@ -17,33 +17,33 @@ pub(super) struct Llama<D: Device> {
     device: D,
     config: Config,
     rope: Rope,
-    /// [vocab, embedding]
+    /// `[vocab, embedding]`
     token_embd: D::Matrix,
     layers: Vec<Layer<D>>,
-    /// [embedding]
+    /// `[embedding]`
     output_norm: D::Vector,
-    /// [vocab, embedding]; without one, `token_embd` serves.
+    /// `[vocab, embedding]`; without one, `token_embd` serves.
     output: Option<D::Matrix>,
 }
 
 struct Layer<D: Device> {
-    /// [embedding]
+    /// `[embedding]`
     attn_norm: D::Vector,
-    /// [heads * head_dim, embedding]
+    /// `[heads * head_dim, embedding]`
     attn_q: D::Matrix,
-    /// [kv_heads * head_dim, embedding]
+    /// `[kv_heads * head_dim, embedding]`
     attn_k: D::Matrix,
-    /// [kv_heads * head_dim, embedding]
+    /// `[kv_heads * head_dim, embedding]`
     attn_v: D::Matrix,
-    /// [embedding, heads * head_dim]
+    /// `[embedding, heads * head_dim]`
     attn_output: D::Matrix,
-    /// [embedding]
+    /// `[embedding]`
     ffn_norm: D::Vector,
-    /// [ffn, embedding]
+    /// `[ffn, embedding]`
     ffn_gate: D::Matrix,
-    /// [ffn, embedding]
+    /// `[ffn, embedding]`
     ffn_up: D::Matrix,
-    /// [embedding, ffn]
+    /// `[embedding, ffn]`
     ffn_down: D::Matrix,
 }
 

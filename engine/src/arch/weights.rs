@@ -24,7 +24,7 @@ impl<'a, D: Device> Weights<'a, D> {
         self.file.tensor(name).is_some()
     }
 
-    /// A matrix, [rows, columns]; `None` if something is wrong with it.
+    /// A matrix, `[rows, columns]`; `None` if something is wrong with it.
     pub(super) fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Option<D::Matrix> {
         let (tensor, format) = self.take(name, &[columns as u64, rows as u64])?;
         let matrix = self.device.matrix(format, rows, columns, self.file.data(tensor));
@@ -115,12 +115,19 @@ mod tests {
             tiny.tensor("token_embd.weight").ggml_id = 19;
             tiny.floats("output_norm.weight", &[32, 2]);
         });
-        insta::assert_snapshot!(message.replace("; ", "\n"), @"
-        5 tensors do not fit the architecture llama: token_embd.weight: expected one of F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q4_K, Q6_K, found ggml type 19
-        blk.0.attn_q.weight: expected [32, 32], found [32, 31]
-        blk.1.attn_v.weight: missing, expected [32, 16]
-        output_norm.weight: expected [32], found [32, 2]
-        `blk.0.attn_q.bias`: no part of llama
+        let lines = message.replace("; ", "\n").replace(": ", ":\n  ");
+        insta::assert_snapshot!(lines, @"
+        5 tensors do not fit the architecture llama:
+          token_embd.weight:
+          expected one of F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q4_K, Q6_K, found ggml type 19
+        blk.0.attn_q.weight:
+          expected [32, 32], found [32, 31]
+        blk.1.attn_v.weight:
+          missing, expected [32, 16]
+        output_norm.weight:
+          expected [32], found [32, 2]
+        `blk.0.attn_q.bias`:
+          no part of llama
         ");
     }
 

@@ -45,19 +45,19 @@ impl KvType {
 /// Ops cannot fail for want of anything a caller controls: shapes are our own (an op panics on
 /// others), and a device that can break remembers it and says so in [`Device::read`].
 pub trait Device: Send + Sync + 'static {
-    /// Activations, f32, [rows, width].
+    /// Activations, f32, `[rows, width]`.
     type Activations;
-    /// A matrix of weights as stored, [rows, columns].
+    /// A matrix of weights as stored, `[rows, columns]`.
     type Matrix: Send + Sync;
     /// A vector of weights, f32.
     type Vector: Send + Sync;
-    /// Keys and values of one layer, [positions, width] each.
+    /// Keys and values of one layer, `[positions, width]` each.
     type KvStore: Send;
 
     /// The device and the kernel set in use.
     fn name(&self) -> (&'static str, &'static str);
 
-    /// Takes a matrix, [rows, columns], rows one after the other. A device whose memory is the
+    /// Takes a matrix, `[rows, columns]`, rows one after the other. A device whose memory is the
     /// host's keeps `bytes` as they are.
     fn matrix(
         &self,
@@ -74,23 +74,23 @@ pub trait Device: Send + Sync + 'static {
     fn kv_store(&self, capacity: usize, width: usize, kind: KvType)
     -> Result<Self::KvStore, Error>;
 
-    /// Rows of a table, [vocab, width], one a token: [tokens, width].
+    /// Rows of a table, `[vocab, width]`, one a token: `[tokens, width]`.
     fn gather(&self, table: &Self::Matrix, tokens: &[Token]) -> Self::Activations;
 
-    /// `weight * x / sqrt(mean(x^2) + eps)` of each row: [rows, width].
+    /// `weight * x / sqrt(mean(x^2) + eps)` of each row: `[rows, width]`.
     fn rms_norm(&self, x: &Self::Activations, weight: &Self::Vector, eps: f32)
     -> Self::Activations;
 
-    /// The product of every matrix, [out, width], with each row of `x`, [rows, width]: one
-    /// [rows, out] a matrix. They share one preparation of `x` and one parallel section.
+    /// The product of every matrix, `[out, width]`, with each row of `x`, `[rows, width]`: one
+    /// `[rows, out]` a matrix. They share one preparation of `x` and one parallel section.
     fn matmul<const N: usize>(
         &self,
         weights: [&Self::Matrix; N],
         x: &Self::Activations,
     ) -> [Self::Activations; N];
 
-    /// `silu(gate x) * (up x)`, both [out, width], of each row of `x`, [rows, width]:
-    /// [rows, out]. `silu(a) = a / (1 + exp(-a))`.
+    /// `silu(gate x) * (up x)`, both `[out, width]`, of each row of `x`, `[rows, width]`:
+    /// `[rows, out]`. `silu(a) = a / (1 + exp(-a))`.
     fn gated(
         &self,
         gate: &Self::Matrix,
@@ -98,12 +98,12 @@ pub trait Device: Send + Sync + 'static {
         x: &Self::Activations,
     ) -> Self::Activations;
 
-    /// Rotates every head of `x`, [tokens, heads * head_dim], by the token's position; the first
+    /// Rotates every head of `x`, `[tokens, heads * head_dim]`, by the token's position; the first
     /// token stands at `first`.
     fn rope(&self, x: &mut Self::Activations, rope: &Rope, first: usize);
 
-    /// Writes keys and values, [tokens, width] each, at the positions from `first` on, which is at
-    /// most the positions held; what stood there and beyond is gone.
+    /// Writes keys and values, `[tokens, width]` each, at the positions from `first` on, which is
+    /// at most the positions held; what stood there and beyond is gone.
     fn append(
         &self,
         store: &mut Self::KvStore,
@@ -112,7 +112,7 @@ pub trait Device: Send + Sync + 'static {
         v: &Self::Activations,
     );
 
-    /// Causal attention: the token at position `p` of `q`, [tokens, heads * head_dim], mixes the
+    /// Causal attention: the token at position `p` of `q`, `[tokens, heads * head_dim]`, mixes the
     /// values of positions 0 to `p` by the softmax of `q k / sqrt(head_dim)`; `heads / kv_heads`
     /// neighbouring heads share a key head. The first token stands at `first`.
     fn attention(
@@ -123,7 +123,7 @@ pub trait Device: Send + Sync + 'static {
         first: usize,
     ) -> Self::Activations;
 
-    /// `x += y`, both [rows, width].
+    /// `x += y`, both `[rows, width]`.
     fn add(&self, x: &mut Self::Activations, y: &Self::Activations);
 
     /// The last row alone: [1, width].

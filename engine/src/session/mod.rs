@@ -67,7 +67,7 @@ pub struct Session {
     tokens: Vec<Token>,
     /// Holds the first `state.len()` of `tokens`.
     state: Box<dyn State>,
-    /// Of the token after the timeline if `decoded`, [vocab].
+    /// Of the token after the timeline if `decoded`, `[vocab]`.
     logits: Vec<f32>,
     decoded: bool,
 }

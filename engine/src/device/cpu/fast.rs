@@ -2,7 +2,7 @@
 //! set compiles it for its own instructions. Every sum has a fixed order, whatever the number of
 //! rows and tokens.
 
-use super::kernels::{Head, softmax};
+use super::kernels::Head;
 use super::kv_rows::KvRows;
 use super::lanes::{LANES, Lanes};
 use super::matrix::Matrix;
@@ -75,6 +75,20 @@ fn mix<V: Lanes, S: Stored<1, Cell = u8>>(head: &Head, store: &KvRows, out: &mut
             sum = value.mul_add(V::splat(*weight), sum);
         }
         out.copy_from_slice(&sum.to_array()[..out.len()]);
+    }
+}
+
+/// Turns scores into weights that sum to one.
+fn softmax(scores: &mut [f32]) {
+    let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let mut sum = 0.0;
+    for score in scores.iter_mut() {
+        *score = (*score - largest).exp();
+        sum += f64::from(*score);
+    }
+    let scale = (1.0 / sum) as f32;
+    for score in scores {
+        *score *= scale;
     }
 }
 

@@ -14,20 +14,20 @@ use std::ops::Range;
 pub(super) struct Kernels {
     pub(super) name: &'static str,
 
-    /// Products of a range of matrix rows with every row of `x`, [tokens, columns], into `out`,
-    /// [tokens, rows of the range].
+    /// Products of a range of matrix rows with every row of `x`, `[tokens, columns]`, into `out`,
+    /// `[tokens, rows of the range]`.
     pub(super) matmul: fn(weights: &Matrix, rows: Range<usize>, x: &[f32], out: &mut [f32]),
 
     /// As [`crate::device::Device::rms_norm`], of one row.
     pub(super) rms_norm: fn(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]),
 
-    /// What one head of one token takes from the store, [head_dim].
+    /// What one head of one token takes from the store, `[head_dim]`.
     pub(super) attend: fn(head: &Head, store: &KvRows, out: &mut [f32]),
 }
 
 /// One query head at its position.
 pub(super) struct Head<'a> {
-    /// [head_dim]
+    /// `[head_dim]`
     pub(super) q: &'a [f32],
     pub(super) kv_head: usize,
     /// Positions it sees, its own included.
@@ -36,17 +36,14 @@ pub(super) struct Head<'a> {
 
 /// Every set this processor runs, slowest first.
 pub(super) fn available() -> Vec<&'static Kernels> {
-    let mut sets = vec![&reference::KERNELS];
-    #[cfg(target_arch = "x86_64")]
-    {
-        if avx2::detected() {
-            sets.push(&avx2::KERNELS);
-        }
-        if avx512::detected() {
-            sets.push(&avx512::KERNELS);
-        }
-    }
-    sets
+    let sets = [
+        (true, &reference::KERNELS),
+        #[cfg(target_arch = "x86_64")]
+        (avx2::detected(), &avx2::KERNELS),
+        #[cfg(target_arch = "x86_64")]
+        (avx512::detected(), &avx512::KERNELS),
+    ];
+    sets.into_iter().filter_map(|(detected, set)| detected.then_some(set)).collect()
 }
 
 /// The set asked for; an error names it and the sets there are.
@@ -65,19 +62,4 @@ pub(super) fn choose(choice: KernelChoice) -> Result<&'static Kernels, Error> {
             names.join(", ")
         ))
     })
-}
-
-/// Turns scores into weights that sum to one.
-#[inline(always)]
-pub(super) fn softmax(scores: &mut [f32]) {
-    let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let mut sum = 0.0;
-    for score in scores.iter_mut() {
-        *score = (*score - largest).exp();
-        sum += f64::from(*score);
-    }
-    let scale = (1.0 / sum) as f32;
-    for score in scores {
-        *score *= scale;
-    }
 }

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::device::KvType;
 use crate::quant::{Format, f32_to_f16};
 
-/// Two tables that grow by a row a position, [positions, width] each.
+/// Two tables that grow by a row a position, `[positions, width]` each.
 pub struct KvRows {
     format: Format,
     row_bytes: usize,
@@ -33,7 +33,7 @@ impl KvRows {
         Ok(rows)
     }
 
-    /// Writes `keys` and `values`, [positions, width], from position `first` on, and forgets what
+    /// Writes `keys` and `values`, `[positions, width]`, from position `first` on, and forgets what
     /// stood there and beyond.
     pub(super) fn append(&mut self, first: usize, keys: &[f32], values: &[f32]) {
         let held = first * self.row_bytes;

@@ -3,7 +3,7 @@
 use crate::gguf::Bytes;
 use crate::quant::Format;
 
-/// Rows of whole blocks, one after the other: [rows, columns].
+/// Rows of whole blocks, one after the other: `[rows, columns]`.
 pub struct Matrix {
     format: Format,
     rows: usize,

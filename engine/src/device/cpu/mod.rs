@@ -2,19 +2,23 @@
 //! parallel section copies what its parts computed into one buffer, so that no thread ever holds
 //! a borrow; buffers are shared with the pool by reference count.
 
-mod fast;
 mod kernels;
 mod kv_rows;
-mod lanes;
 mod matrix;
 mod pool;
 mod reference;
-mod stored;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod fast;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
+#[cfg(target_arch = "x86_64")]
+mod stored;
+
 #[cfg(test)]
 mod parity;
 
@@ -38,7 +42,7 @@ pub struct Cpu {
     pool: Pool,
 }
 
-/// Rows of f32, one after the other: [rows, width].
+/// Rows of f32, one after the other: `[rows, width]`.
 pub struct Activations {
     width: usize,
     values: Arc<Vec<f32>>,
@@ -51,7 +55,7 @@ impl Cpu {
     }
 
     /// Runs `job` for each part of the rows of N matrices of equal width and joins what the parts
-    /// return, [tokens, rows of the part], to N times [tokens, rows].
+    /// return, `[tokens, rows of the part]`, to N times `[tokens, rows]`.
     fn by_rows<const N: usize>(
         &self,
         matrices: [&Arc<Matrix>; N],
@@ -222,7 +226,7 @@ impl Device for Cpu {
     }
 }
 
-/// A part of a matrix times every row of `x`: [tokens, rows of the part].
+/// A part of a matrix times every row of `x`: `[tokens, rows of the part]`.
 fn product(kernels: &Kernels, weights: &Matrix, x: &[f32], part: usize, parts: usize) -> Vec<f32> {
     let rows = split(weights.rows(), ROWS_UNIT, part, parts);
     let mut out = vec![0.0; x.len() / weights.columns() * rows.len()];
@@ -232,7 +236,7 @@ fn product(kernels: &Kernels, weights: &Matrix, x: &[f32], part: usize, parts: u
     out
 }
 
-/// Parts of rows, [tokens, columns of the part] each, side by side.
+/// Parts of rows, `[tokens, columns of the part]` each, side by side.
 fn join_columns(mut parts: Vec<Vec<f32>>, tokens: usize) -> Vec<f32> {
     if parts.len() == 1 {
         return parts.swap_remove(0);

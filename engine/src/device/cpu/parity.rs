@@ -148,7 +148,7 @@ fn check(name: &str, len: usize, op: impl Fn(&Kernels, &mut [f32]), bound: impl 
     }
 }
 
-/// The sums of the products' magnitudes, [tokens, rows].
+/// The sums of the products' magnitudes, `[tokens, rows]`.
 fn magnitudes(weights: &Matrix, x: &[f32]) -> Vec<f64> {
     let mut sums = vec![0.0; x.len() / weights.columns() * weights.rows()];
     let mut decoded = vec![0.0; weights.columns()];
