@@ -20,9 +20,9 @@ struct Profile {
     /// Flag to value.
     options: BTreeMap<String, String>,
     port_option: String,
-    ready_line: String,
+    ready_line: Option<String>,
     ready_path: String,
-    ready_timeout_s: f64,
+    ready_timeout_s: u64,
 }
 
 /// Puts the profile's model and options in front of the arguments that are given; those win.

@@ -46,10 +46,10 @@ fn streamed_and_whole_cached_and_cold_are_the_same_answer() {
     };
     check(json!({ "temperature": 0, "max_tokens": 40 }));
     check(json!({ "temperature": 0.9, "seed": 7, "max_tokens": 40 }));
-    check(json!({ "temperature": 1, "top_k": 5, "top_p": 0.9, "min_p": 0.01, "seed": 1,
-                "max_tokens": 20 }));
-    check(json!({ "temperature": 0, "repetition_penalty": 1.3, "frequency_penalty": 0.5,
-                "max_tokens": 20 }));
+    let narrow = json!({ "top_k": 5, "top_p": 0.9, "min_p": 0.01, "seed": 1, "max_tokens": 20 });
+    check(narrow);
+    let penalties = json!({ "repetition_penalty": 1.3, "frequency_penalty": 0.5 });
+    check(with(penalties, json!({ "temperature": 0, "max_tokens": 20 })));
     check(json!({ "temperature": 0, "stop": ["Lily"], "max_tokens": 60 }));
     check(json!({ "temperature": 0, "max_tokens": 1 }));
 }
@@ -115,9 +115,8 @@ fn check_numbers(address: SocketAddr, fields: Value, cached: Option<u64>) -> Val
 fn numbers_add_up_and_reuse_is_told_truly() {
     let running = Running::start(None);
     let fields = |cache: bool, stream: bool| {
-        let mut fields = json!({ "temperature": 0, "max_tokens": 12, "stream": stream });
-        fields["cache_prompt"] = cache.into();
-        fields
+        let delivery = json!({ "cache_prompt": cache, "stream": stream });
+        with(delivery, json!({ "temperature": 0, "max_tokens": 12 }))
     };
     let first = check_numbers(running.address, fields(true, false), Some(0));
     let prompt = first["usage"]["prompt_tokens"].as_u64().unwrap();
