@@ -18,17 +18,18 @@ impl Suite {
         if let Some(why) = &protocol.not_replayable {
             text += &format!("cannot be replayed: {why}\n");
         }
-        text += "request                       seed    cap  nominal  body sha256\n";
+        text += "request                       seed    cap  nominal  input  body sha256\n";
         let required = plan(protocol, false).len();
         for (i, request) in plan(protocol, true).iter().enumerate() {
-            let nominal = request.case.nominal_input_tokens;
+            let dash = |tokens: Option<u64>| tokens.map_or("-".to_string(), |n| n.to_string());
             let _ = writeln!(
                 text,
-                "{:<28} {:>5} {:>6} {:>8}  {}{}",
+                "{:<28} {:>5} {:>6} {:>8} {:>6}  {}{}",
                 request.id,
                 request.seed,
                 request.max_output_tokens,
-                nominal.map_or("-".to_string(), |tokens| tokens.to_string()),
+                dash(request.case.nominal_input_tokens),
+                dash(self.input_tokens(request)),
                 self.body_sha256(request).unwrap_or("-".to_string()),
                 if i < required { "" } else { "  optional" },
             );
@@ -55,6 +56,7 @@ impl Suite {
                     "round": request.round,
                     "optional": i >= required,
                     "nominal_input_tokens": request.case.nominal_input_tokens,
+                    "input_tokens": self.input_tokens(request),
                     "body_sha256": self.body_sha256(request),
                 })
             })
@@ -70,6 +72,17 @@ impl Suite {
             "requests": requests,
             "lengths": self.corpus.as_ref().map(|corpus| &corpus.lengths),
         })
+    }
+
+    /// The length a request has for sure: where one tokenizer is pinned, or only one was recorded.
+    fn input_tokens(&self, request: &Planned) -> Option<u64> {
+        if let Some(pinned) = &self.protocol.frozen_input_tokens {
+            return pinned.get(&request.id)?.as_u64();
+        }
+        match &self.corpus.as_ref()?.lengths[..] {
+            [only] => Some(only.requests[&request.id].input_tokens), // checked to have every id
+            _ => None,
+        }
     }
 
     fn body_sha256(&self, request: &Planned) -> Option<String> {

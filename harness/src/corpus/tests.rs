@@ -247,16 +247,20 @@ fn the_listing_shows_every_request() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2 + 26);
     let body = sha256(suite.corpus.as_ref().unwrap().body("warmup").unwrap().as_bytes());
-    let warmup = format!("{:<28} {:>5} {:>6} {:>8}  {body}", "warmup", 1, 64, 40);
-    assert_eq!(lines[2], warmup);
+    assert_eq!(lines[1], "request                       seed    cap  nominal  input  body sha256");
+    let columns: Vec<&str> = lines[2].split_whitespace().collect();
+    assert_eq!(columns, ["warmup", "1", "64", "40", "40", &body]);
     assert!(lines[27].starts_with("concurrency-pair-b-r2 "), "{}", lines[27]);
     assert!(lines[27].ends_with("  optional"), "{}", lines[27]);
     let json = suite.plan_json();
     assert_eq!(json["requests"].as_array().unwrap().len(), 26);
     assert_eq!(json["requests"][0]["body_sha256"], body);
     assert_eq!(json["requests"][25]["round"], 2);
+    assert_eq!(json["requests"][25]["input_tokens"], 160);
     let standard = Suite::named("standard-v1").unwrap();
     assert!(standard.plan_text().contains("cannot be replayed: its payloads are not public"));
-    assert_eq!(standard.plan_json()["requests"].as_array().unwrap().len(), 22);
+    let json = standard.plan_json();
+    assert_eq!(json["requests"].as_array().unwrap().len(), 22);
+    assert_eq!(json["requests"][21]["input_tokens"], 339);
     assert_eq!(standard.protocol.phase(PhaseName::Concurrency), None);
 }
