@@ -74,34 +74,9 @@ fn dispatch(arguments: &[String]) -> Result<Exit, Failure> {
 
 fn print_plan(command: &PlanCommand) -> Result<Exit, Failure> {
     let suite = command.suite().map_err(|message| (Exit::Usage, message))?;
-    let mut rows = Vec::new();
-    for request in plan(&suite.protocol, false) {
-        let body = suite.corpus.as_ref().and_then(|corpus| corpus.body(&request.id));
-        rows.push(json!({
-            "id": request.id,
-            "seed": request.seed,
-            "max_output_tokens": request.max_output_tokens,
-            "nominal_input_tokens": request.case.nominal_input_tokens,
-            "body_sha256": body.map(|body| sha256(body.as_bytes())),
-        }));
-    }
     match command.output {
-        Output::Json => println!("{}", serde_json::Value::from(rows)),
-        Output::Text => {
-            for row in rows {
-                let text = |key: &str| row[key].as_str().unwrap_or("no payload").to_string();
-                let nominal = row["nominal_input_tokens"].as_u64();
-                let nominal = nominal.map_or("-".to_string(), |tokens| tokens.to_string());
-                println!(
-                    "{:32} seed {} cap {:5} input {:>6} {}",
-                    text("id"),
-                    row["seed"],
-                    row["max_output_tokens"],
-                    nominal,
-                    text("body_sha256")
-                );
-            }
-        }
+        Output::Json => println!("{:#}", suite.plan_json()),
+        Output::Text => print!("{}", suite.plan_text()),
     }
     Ok(Exit::Well)
 }

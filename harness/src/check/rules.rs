@@ -1,5 +1,5 @@
-//! The rules, in the order of their ids: words alone, the functions lie by subject. Numbers that are
-//! not here belong to rules about wrappers, or are free; R4xx are rules that only this program has.
+//! The rules, in the order of their ids: words alone, the functions lie by subject. Numbers not
+//! here belong to rules about wrappers, or are free; R4xx are rules that only this program has.
 //!
 //! There is no rule that `total_s >= ttft_s + decode_s`: it fails on every honest report, because
 //! the engine's decode time contains its first step and so does the client's time to first token.

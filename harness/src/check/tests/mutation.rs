@@ -89,3 +89,9 @@ fn check(report: &str, survivors: &str, at_least: f64) {
 fn the_public_full_report() {
     check("golden/reports/full.json", "golden/reports/full.survivors.txt", 90.5);
 }
+
+/// A run of the embedded suite on the bundled model.
+#[test]
+fn a_report_of_our_own() {
+    check("golden/reports/embedded.json", "golden/reports/embedded.survivors.txt", 98.0);
+}
