@@ -19,9 +19,10 @@ CARGO := cargo --locked
 .PHONY: bench conformance check deep models binaries
 .DEFAULT_GOAL := check
 
-# Measures the bundled model and reviews the report. OUT=DIR says where; it must not exist yet.
+# Measures the bundled model and reviews the report. OUT=DIR says where and must not exist yet;
+# without it the last report in bench-out gives way.
 bench: binaries
-	rm -rf bench-out
+	$(if $(filter bench-out,$(OUT)),rm -rf bench-out)
 	target/release/strata-bench run --profile spec/profiles/embedded.json --suite embedded-v1 \
 	    --track custom --track-notes 'bundled model, make bench' --quantization F16 --out $(OUT)
 	target/release/strata-bench check $(OUT)
@@ -38,6 +39,11 @@ check:
 	cargo fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) test --workspace --quiet
+
+# What takes longer: many cases for every property, in the release profile, the line twenty times
+# over, a real model's speed. Its figures of record are in docs/deep.md.
+deep: models binaries
+	tools/deep.sh
 
 # Real models that are too large for the repository, with their digests checked.
 models:

@@ -41,7 +41,7 @@ fn smollm2_as_llama_cpp() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     let path = manifest.join("../.models/SmolLM2-135M-Instruct.Q4_1.gguf");
     if !path.exists() {
-        eprintln!("skipped: no {}: make models fetches it", path.display());
+        eprintln!("skipped: smollm2_tokens: no {}: make models", path.display());
         return;
     }
     let tokenizer = from_file(&path);
