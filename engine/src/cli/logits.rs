@@ -9,6 +9,7 @@ use std::path::Path;
 use strata_engine::{Session, Token};
 
 pub(super) fn run(args: Logits) -> Result<(), Failure> {
+    refuse_what_is_no_file(&args.out)?;
     let loaded = engine::load(&args.model, &args.engine())?;
     let signals = Signals::install()
         .map_err(|error| Failure::Internal(format!("cannot watch for signals: {error}")))?;
@@ -51,6 +52,17 @@ fn write_rows(
         .map_err(failed)?
         .sync_all()
         .map_err(failed)
+}
+
+/// The rename at the end would put a file in the place of a device, a pipe or a link.
+fn refuse_what_is_no_file(out: &Path) -> Result<(), Failure> {
+    match out.symlink_metadata() {
+        Ok(there) if !there.is_file() => {
+            let message = "exists and is no regular file: give the path of a file";
+            Err(Failure::Input(format!("--out {}: {message}", out.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn cannot_write(path: &Path, error: io::Error) -> Failure {

@@ -3,6 +3,9 @@
 use super::args::Tokenize;
 use super::{Failure, print};
 use serde_json::json;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use strata_engine::gguf::File;
 use strata_engine::server::openai::ChatCompletion;
@@ -45,7 +48,16 @@ pub(super) fn run(args: Tokenize) -> Result<(), Failure> {
     print(&ids.join(","))
 }
 
+/// Most bytes of a text or a request that are read.
+const MAX_BYTES: u64 = 64 << 20;
+
 fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
+    let wrong = |problem: &dyn Display| Failure::Input(format!("{}: {problem}", path.display()));
+    let file = File::open(path).map_err(|error| wrong(&error))?;
+    let mut text = String::new();
+    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|error| wrong(&error))?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(wrong(&format!("longer than the {MAX_BYTES} bytes that are read: cut it")));
+    }
+    Ok(text)
 }

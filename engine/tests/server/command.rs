@@ -145,6 +145,23 @@ fn logits_are_rows_that_depend_on_what_came_before() {
     assert!(!out.exists(), "a file is whole or absent");
 }
 
+#[test]
+fn logits_never_take_the_place_of_what_is_no_file() {
+    let folder = Folder::new("logits-link");
+    let (target, link) = (folder.0.join("target"), folder.0.join("link"));
+    std::fs::write(&target, "kept").unwrap();
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    for out in [&link, &folder.0] {
+        let out = out.to_str().unwrap();
+        let output = strata(&["logits", "--model", MODEL, "--tokens", "1", "--out", out]);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains("is no regular file: give the path of a file"), "{error}");
+    }
+    assert!(link.is_symlink());
+    assert_eq!(std::fs::read(&target).unwrap(), b"kept");
+}
+
 /// As `refused`, for what is only found after the plan was printed; returns the last line.
 fn refused_after_plan(arguments: &[&str]) -> String {
     let output = strata(arguments);
