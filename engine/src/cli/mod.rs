@@ -22,7 +22,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         .map(|argument| argument.into_string())
         .collect::<Result<_, _>>()
         .map_err(|argument| {
-            Failure::Input(format!("{argument:?} is not UTF-8: rename it or use another path"))
+            Failure::Input(format!("{argument:?} is not UTF-8: give text or a path that is"))
         })?;
     if let Some(("bench", rest)) = arguments.split_first().map(|(first, rest)| (&**first, rest)) {
         return run_bench(rest);

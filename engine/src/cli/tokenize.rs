@@ -4,7 +4,6 @@ use super::args::Tokenize;
 use super::{Failure, print};
 use serde_json::json;
 use std::fmt::Display;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use strata_engine::gguf::File;
@@ -53,7 +52,7 @@ const MAX_BYTES: u64 = 64 << 20;
 
 fn read(path: &Path) -> Result<String, Failure> {
     let wrong = |problem: &dyn Display| Failure::Input(format!("{}: {problem}", path.display()));
-    let file = File::open(path).map_err(|error| wrong(&error))?;
+    let file = std::fs::File::open(path).map_err(|error| wrong(&error))?;
     let mut text = String::new();
     file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|error| wrong(&error))?;
     if text.len() as u64 > MAX_BYTES {
