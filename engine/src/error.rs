@@ -2,6 +2,7 @@
 //! have a name of their own. It must not know where it will be shown.
 
 use std::fmt;
+use std::path::Path;
 
 /// Why a call failed. The message names the place, both values and the remedy.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +27,16 @@ pub enum Error {
         /// Position of the token whose logits they are.
         position: usize,
     },
+}
+
+impl Error {
+    /// The same error; what is wrong with a model is said to be so of the one at `path`.
+    pub(crate) fn in_file(self, path: &Path) -> Error {
+        match self {
+            Error::Model(message) => Error::Model(format!("{}: {message}", path.display())),
+            other => other,
+        }
+    }
 }
 
 impl fmt::Display for Error {

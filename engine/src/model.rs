@@ -5,7 +5,7 @@ use crate::Error;
 use crate::arch::{Architecture, Network};
 use crate::device::KernelChoice;
 use crate::device::cpu::Cpu;
-use crate::gguf::{Bytes, File, TensorKind};
+use crate::gguf::{Bytes, File, TensorKind, model_stem};
 use crate::quant::Format;
 use crate::text::{ChatTemplate, Tokenizer};
 use std::path::Path;
@@ -31,18 +31,16 @@ pub struct Model {
     tokenizer: Tokenizer,
     template: ChatTemplate,
     file: File,
-    /// Of the path it was opened by.
+    /// Of the path it was opened by, without the number of a shard.
     file_stem: Option<String>,
 }
 
 impl Model {
-    /// Opens, checks and loads a file.
+    /// Opens, checks and loads a file, or the split model it is part of.
     pub fn open(path: &Path, options: &ModelOptions) -> Result<Model, Error> {
-        let mut model = Model::load(File::open(path)?, options).map_err(|error| match error {
-            Error::Model(message) => Error::Model(format!("{}: {message}", path.display())),
-            other => other,
-        })?;
-        model.file_stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let loaded = Model::load(File::open(path)?, options);
+        let mut model = loaded.map_err(|error| error.in_file(path))?;
+        model.file_stem = model_stem(path);
         Ok(model)
     }
 

@@ -139,13 +139,24 @@ impl Keys<'_> {
             let problem = format!("{experts}, this build runs {} without experts", self.arch);
             return Err(self.error("expert_count", problem));
         }
+        const BY_FACTORS: &str = "this build scales positions by rope_freqs alone";
         match self.metadata.string(&self.name("rope.scaling.type"))? {
-            None | Some("none") => Ok(()),
+            None => (),
+            Some("none") => return Ok(()),
             Some(kind) => {
-                let problem = format!("{kind:?}, this build scales positions by rope_freqs alone");
-                Err(self.error("rope.scaling.type", problem))
+                return Err(self.error("rope.scaling.type", format!("{kind:?}, {BY_FACTORS}")));
             }
         }
+        for key in ["rope.scaling.factor", "rope.scale_linear"] {
+            let factor = self.metadata.float(&self.name(key))?;
+            if let Some(factor) = factor.filter(|factor| *factor != 1.0) {
+                let problem = format!(
+                    "{factor}, which without a rope.scaling.type means linear, {BY_FACTORS}"
+                );
+                return Err(self.error(key, problem));
+            }
+        }
+        Ok(())
     }
 
     fn name(&self, key: &str) -> String {
@@ -289,5 +300,18 @@ mod tests {
             |tiny| tiny.set("llama.rope.scaling.type", "yarn"),
             "llama.rope.scaling.type: \"yarn\", this build scales positions by rope_freqs alone",
         );
+        for key in ["llama.rope.scaling.factor", "llama.rope.scale_linear"] {
+            let message = format!(
+                "{key}: 4, which without a rope.scaling.type means linear, this build scales \
+                 positions by rope_freqs alone"
+            );
+            check_error(|tiny| tiny.set(key, 4.0_f32), &message);
+            read(|tiny| tiny.set(key, 1.0_f32)).unwrap();
+            let unscaled = |tiny: &mut Tiny| {
+                tiny.set(key, 4.0_f32);
+                tiny.set("llama.rope.scaling.type", "none");
+            };
+            read(unscaled).unwrap();
+        }
     }
 }

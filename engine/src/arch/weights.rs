@@ -3,7 +3,7 @@
 
 use crate::Error;
 use crate::device::Device;
-use crate::gguf::{File, TensorInfo, TensorKind, quoted};
+use crate::gguf::{File, MAX_NAMED_TENSORS, TensorInfo, TensorKind, quoted};
 use crate::quant::Format;
 use std::collections::HashSet;
 
@@ -56,9 +56,9 @@ impl<'a, D: Device> Weights<'a, D> {
             return Ok(());
         }
         let count = self.problems.len();
-        if count > MAX_NAMED {
-            self.problems.truncate(MAX_NAMED);
-            self.problems.push(format!("and {} more", count - MAX_NAMED));
+        if count > MAX_NAMED_TENSORS {
+            self.problems.truncate(MAX_NAMED_TENSORS);
+            self.problems.push(format!("and {} more", count - MAX_NAMED_TENSORS));
         }
         let list = self.problems.join("; ");
         Err(Error::Model(format!("{count} tensors do not fit the architecture {arch}: {list}")))
@@ -87,9 +87,6 @@ impl<'a, D: Device> Weights<'a, D> {
         result.map_err(|error| self.problems.push(format!("{name}: {error}"))).ok()
     }
 }
-
-/// Tensors in one message: more than any model has layers, less than a hostile file can list.
-const MAX_NAMED: usize = 1000;
 
 #[cfg(test)]
 mod tests {

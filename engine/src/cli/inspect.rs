@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use strata_engine::arch::Architecture;
 use strata_engine::gguf::{File, TensorInfo, Value};
 use strata_engine::text::{ChatTemplate, Tokenizer};
@@ -28,6 +28,8 @@ pub(super) fn run(args: Inspect) -> Result<(), Failure> {
 struct Report<'a> {
     path: String,
     bytes: u64,
+    /// The files of a split model in order, or the one.
+    parts: Vec<Part>,
     version: u32,
     alignment: u64,
     architecture: Option<String>,
@@ -44,6 +46,12 @@ struct Report<'a> {
 }
 
 #[derive(Serialize)]
+struct Part {
+    path: Option<String>,
+    bytes: usize,
+}
+
+#[derive(Serialize)]
 struct FormatShare {
     format: String,
     tensors: u64,
@@ -55,6 +63,9 @@ struct Tensor<'a> {
     name: &'a str,
     format: String,
     dims: &'a [u64],
+    /// From 1 on, as files are named.
+    part: usize,
+    /// In that part.
     offset: u64,
     /// Null for a format this build does not know.
     bytes: Option<u64>,
@@ -75,6 +86,7 @@ impl<'a> Report<'a> {
         Report {
             path: path.display().to_string(),
             bytes: file.byte_len(),
+            parts: parts(file),
             version: file.version(),
             alignment: file.alignment(),
             device: place.as_ref().ok().map(|(device, _)| *device),
@@ -90,6 +102,7 @@ impl<'a> Report<'a> {
                     name: &tensor.name,
                     format: tensor.kind.to_string(),
                     dims: &tensor.dims,
+                    part: tensor.part + 1,
                     offset: tensor.offset,
                     bytes: known(tensor).then_some(tensor.byte_len),
                 })
@@ -106,6 +119,11 @@ impl<'a> Report<'a> {
         let architecture = self.architecture.as_deref().unwrap_or("not given");
         line(format_args!("file          {}", self.path));
         line(format_args!("size          {} bytes", self.bytes));
+        let split = self.parts.len() > 1;
+        for (Part { path, bytes }, number) in self.parts.iter().zip(1..).filter(|_| split) {
+            let path = path.as_deref().unwrap_or("in memory");
+            line(format_args!("part {number:<8} {path}, {bytes} bytes"));
+        }
         line(format_args!("GGUF          version {}, alignment {}", self.version, self.alignment));
         line(format_args!("architecture  {architecture}"));
         if let (Some(device), Some(kernels)) = (self.device, self.kernels) {
@@ -123,9 +141,12 @@ impl<'a> Report<'a> {
             line(format_args!("  {key} = {value}"));
         }
         line(format_args!("\ntensors"));
-        for Tensor { name, format, dims, offset, bytes } in &self.tensors {
+        for Tensor { name, format, dims, part, offset, bytes } in &self.tensors {
             let bytes = bytes.map_or("unknown".into(), |bytes| bytes.to_string());
-            line(format_args!("  {name:<32} {format:<12} {dims:?} {bytes} bytes at {offset}"));
+            let part = if split { format!(" of part {part}") } else { String::new() };
+            line(format_args!(
+                "  {name:<32} {format:<12} {dims:?} {bytes} bytes at {offset}{part}"
+            ));
         }
         text
     }
@@ -147,6 +168,14 @@ fn place(file: &File) -> Result<(&'static str, &'static str), Vec<String>> {
     // Loading maps weights and reads none, and it checks geometry and tensors.
     let model = Model::load(file.clone(), &ModelOptions::default());
     model.map(|model| model.device()).map_err(|error| vec![error.to_string()])
+}
+
+fn parts(file: &File) -> Vec<Part> {
+    let shown = |path: &PathBuf| path.display().to_string();
+    let parts = file.parts().iter();
+    parts
+        .map(|part| Part { path: part.path.as_ref().map(shown), bytes: part.bytes.len() })
+        .collect()
 }
 
 fn formats(file: &File) -> Vec<FormatShare> {
@@ -180,5 +209,64 @@ fn shown(value: &Value) -> Json {
         Value::Bool(boolean) => json!(boolean),
         Value::String(text) => json!(text),
         Value::Array(_) => json!(value.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shard `no` of two; each has one tensor, a number.
+    fn shard(no: u32) -> Vec<u8> {
+        let text = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
+        let mut bytes =
+            [&b"GGUF\x03\0\0\0"[..], &[1_u64, 4].map(u64::to_le_bytes).concat()].concat();
+        bytes.extend([text("general.architecture"), vec![8, 0, 0, 0], text("rwkv")].concat());
+        for (key, value) in [("split.no", no), ("split.count", 2), ("split.tensors.count", 2)] {
+            bytes.extend(text(key));
+            bytes.extend([4, value].map(u32::to_le_bytes).concat());
+        }
+        bytes.extend(text(&format!("t{no}")));
+        // One dimension of 1, F32, at the start of the data.
+        bytes.extend([1, 1, 0, 0, 0, 0].map(u32::to_le_bytes).concat());
+        bytes.resize(bytes.len().next_multiple_of(32) + 4, 0);
+        bytes
+    }
+
+    #[test]
+    fn a_split_model_is_shown_with_its_parts() {
+        let folder = std::env::temp_dir().join(format!("strata-inspect-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let paths =
+            ["m-00001-of-00002.gguf", "m-00002-of-00002.gguf"].map(|name| folder.join(name));
+        paths.iter().zip(0..).for_each(|(path, no)| std::fs::write(path, shard(no)).unwrap());
+        let file = File::open(&paths[1]);
+        std::fs::remove_dir_all(&folder).unwrap();
+
+        let text = Report::new(&paths[1], &file.unwrap()).text();
+        let shown = text.replace(&folder.display().to_string(), "FOLDER");
+        let lines: Vec<&str> =
+            shown.lines().filter(|line| !line.starts_with("runs here")).collect();
+        insta::assert_snapshot!(lines.join("\n"), @r#"
+        file          FOLDER/m-00002-of-00002.gguf
+        size          392 bytes
+        part 1        FOLDER/m-00001-of-00002.gguf, 196 bytes
+        part 2        FOLDER/m-00002-of-00002.gguf, 196 bytes
+        GGUF          version 3, alignment 32
+        architecture  rwkv
+
+        formats
+          F32               2 tensors              8 bytes
+
+        metadata
+          general.architecture = "rwkv"
+          split.no = 0
+          split.count = 2
+          split.tensors.count = 2
+
+        tensors
+          t0                               F32          [1] 4 bytes at 192 of part 1
+          t1                               F32          [1] 4 bytes at 192 of part 2
+        "#);
     }
 }

@@ -4,6 +4,7 @@
 mod mapped;
 mod metadata;
 mod reader;
+mod shards;
 mod tensor;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -14,6 +15,7 @@ mod value;
 pub use mapped::Bytes;
 pub use metadata::Metadata;
 pub(crate) use reader::quoted;
+pub(crate) use shards::model_stem;
 pub use tensor::{TensorInfo, TensorKind};
 pub use value::{Array, Kind, Strings, Value};
 
@@ -21,13 +23,13 @@ use crate::Error;
 use crate::quant::Format;
 use reader::{ParseError, Reader};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// A parsed file: everything before the tensor data is owned and checked against the bytes that
-/// are there; tensor data is borrowed.
+/// A parsed file, or the files of a split model as one: everything before the tensor data is owned
+/// and checked against the bytes that are there; tensor data is borrowed.
 #[derive(Debug, Clone)]
 pub struct File {
-    bytes: Bytes,
+    parts: Vec<Part>,
     version: u32,
     alignment: u32,
     metadata: Metadata,
@@ -37,37 +39,57 @@ pub struct File {
 }
 
 impl File {
-    /// Maps and parses a file. Errors name the path. The file must not be truncated while the
-    /// result lives: see [`Bytes`].
+    /// Maps and parses a file. If it is named as one of a split model, `NAME-00001-of-00004.gguf`,
+    /// all of them, which must lie in its folder. Errors name the path. The files must not be
+    /// truncated while the result lives: see [`Bytes`].
     pub fn open(path: &Path) -> Result<File, Error> {
-        File::parse(Bytes::map(path)?)
-            .map_err(|error| Error::Model(format!("{}: {error}", path.display())))
+        if let Some(set) = shards::Set::of(path) {
+            return set.open();
+        }
+        let file = File::open_part(path)?;
+        shards::refuse_part(&file.metadata).map_err(|error| error.in_file(path))?;
+        Ok(file)
     }
 
-    /// Parses bytes already at hand.
+    /// Parses bytes already at hand. They must be a whole model.
     pub fn parse(bytes: Bytes) -> Result<File, Error> {
-        let mut reader = Reader::new(&bytes);
+        let file = File::read(Part { path: None, bytes })?;
+        shards::refuse_part(&file.metadata)?;
+        Ok(file)
+    }
+
+    fn open_part(path: &Path) -> Result<File, Error> {
+        let part = Part { path: Some(path.to_owned()), bytes: Bytes::map(path)? };
+        File::read(part).map_err(|error| error.in_file(path))
+    }
+
+    fn read(part: Part) -> Result<File, Error> {
+        let mut reader = Reader::new(&part.bytes);
         let version = read_version(&mut reader)?;
         let tensor_count = reader.count("number of tensors", TensorInfo::MIN_RECORD_BYTES)?;
         let pair_count = reader.count("number of keys", Metadata::MIN_PAIR_BYTES)?;
         let metadata = Metadata::read(&mut reader, pair_count)?;
         let alignment = alignment(&metadata)?;
-        refuse_split(&metadata)?;
         let (tensors, by_name) = read_tensors(&mut reader, tensor_count, alignment)?;
-        Ok(File { bytes, version, alignment, metadata, tensors, by_name })
+        Ok(File { parts: vec![part], version, alignment, metadata, tensors, by_name })
     }
 
-    /// 2 or 3.
+    /// The files it was read from, in order; one unless the model is split.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// 2 or 3; the first file's.
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// `general.alignment`, 32 unless given.
+    /// `general.alignment`, 32 unless given; the first file's.
     pub fn alignment(&self) -> u64 {
         self.alignment.into()
     }
 
-    /// The key-value pairs in file order.
+    /// The key-value pairs of the first file, in its order.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
@@ -84,12 +106,13 @@ impl File {
 
     /// A tensor's bytes, shared with the file. Panics if the record is that of a larger file.
     pub fn data(&self, tensor: &TensorInfo) -> Bytes {
-        self.bytes.slice(tensor.offset as usize, tensor.byte_len as usize)
+        let part = &self.parts[tensor.part];
+        part.bytes.slice(tensor.offset as usize, tensor.byte_len as usize)
     }
 
-    /// Bytes of the whole file.
+    /// Bytes of all its files.
     pub fn byte_len(&self) -> u64 {
-        self.bytes.len() as u64
+        self.parts.iter().map(|part| part.bytes.len() as u64).sum()
     }
 
     /// An error that names the tensors stored in formats this build does not read, if any are.
@@ -100,7 +123,7 @@ impl File {
         if offenders.is_empty() {
             return Ok(());
         }
-        let listed = offenders.iter().take(MAX_LISTED_TENSORS);
+        let listed = offenders.iter().take(MAX_NAMED_TENSORS);
         let mut list: Vec<String> =
             listed.map(|tensor| format!("{} ({})", quoted(&tensor.name), tensor.kind)).collect();
         if offenders.len() > list.len() {
@@ -114,6 +137,15 @@ impl File {
             Format::ALL.map(|format| format.layout().name).join(", ")
         )))
     }
+}
+
+/// One file of those that make up a model.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// `None` for bytes that were already in memory.
+    pub path: Option<PathBuf>,
+    /// All of them, header included.
+    pub bytes: Bytes,
 }
 
 fn read_version(reader: &mut Reader) -> Result<u32, ParseError> {
@@ -150,21 +182,6 @@ fn alignment(metadata: &Metadata) -> Result<u32, Error> {
             other.kind()
         ))),
     }
-}
-
-/// A part of a split model is no model.
-fn refuse_split(metadata: &Metadata) -> Result<(), Error> {
-    let count = metadata.unsigned("split.count")?.unwrap_or(1);
-    let index = metadata.unsigned("split.no")?.unwrap_or(0);
-    if count <= 1 {
-        return Ok(());
-    }
-    Err(Error::Model(format!(
-        "split.count: the file says it is part {} of {count} of a split model, this build opens \
-         models of one file: merge the parts with `llama-gguf-split --merge` (joining them with \
-         cat does not)",
-        index.saturating_add(1)
-    )))
 }
 
 /// The records, placed: aligned, inside the file, no two over the same bytes. Nothing that was
@@ -205,5 +222,5 @@ fn read_tensors(
 
 /// Where tensors lie unless the file says otherwise, from the GGUF specification.
 const DEFAULT_ALIGNMENT: u32 = 32;
-/// Names in one message.
-const MAX_LISTED_TENSORS: usize = 16;
+/// Tensors in one message: more than any model has layers, less than a hostile file can list.
+pub(crate) const MAX_NAMED_TENSORS: usize = 1000;

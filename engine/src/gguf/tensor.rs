@@ -16,7 +16,9 @@ pub struct TensorInfo {
     pub dims: Vec<u64>,
     /// How it is stored.
     pub kind: TensorKind,
-    /// Offset in the file, checked: `offset + byte_len` lies inside.
+    /// Which of [`super::File::parts`] its bytes lie in, from 0 on.
+    pub part: usize,
+    /// Offset in that file, checked: `offset + byte_len` lies inside.
     pub offset: u64,
     /// 0 for an unknown kind.
     pub byte_len: u64,
@@ -66,7 +68,7 @@ impl TensorInfo {
         let kind = Format::from_ggml_id(id).map_or(TensorKind::Unknown(id), TensorKind::Known);
         let byte_len = byte_len(&dims, kind).map_err(|problem| reader.error("shape", problem))?;
         let offset = reader.u64("offset")?;
-        Ok(TensorInfo { name: String::new(), dims, kind, offset, byte_len })
+        Ok(TensorInfo { name: String::new(), dims, kind, part: 0, offset, byte_len })
     }
 
     /// Turns the offset into one in the file and returns the bytes it covers there.

@@ -1,8 +1,9 @@
-//! Makes small GGUF files for tests: keys and tensors in, the bytes of a file out. Writes whatever
-//! it is told, so that wrong files can be made too.
+//! Makes small GGUF files for tests: keys and tensors in, the bytes of a file out, and a folder to
+//! lay them in. Writes whatever it is told, so that wrong files can be made too.
 
 use super::{Array, Kind, Value};
 use crate::quant::Format;
+use std::path::{Path, PathBuf};
 
 /// A file under construction; see the test below for how it reads.
 #[derive(Debug, Clone, Default)]
@@ -87,6 +88,34 @@ impl Builder {
         file.resize(file.len().next_multiple_of(alignment), 0);
         file.extend(data);
         file
+    }
+}
+
+/// An empty folder that is gone with the value. Names are unique among the tests.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("strata-{}-{name}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        Folder(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Best effort: what is left lies in the system's temporary folder.
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -287,9 +287,9 @@ fn parts_of_a_split_model_say_so() {
     let joined = [part(0).build(), part(1).build()].concat();
     let message = |part: u32| {
         format!(
-            "split.count: the file says it is part {part} of 2 of a split model, this build opens \
-             models of one file: merge the parts with `llama-gguf-split --merge` (joining them \
-             with cat does not)"
+            "split.count: the file says it is part {part} of 2 of a split model: keep all parts \
+             in one folder under their names, NAME-0000{part}-of-00002.gguf for this one, and open \
+             it as a set, not merged with cat"
         )
     };
     check_refused(joined, &message(1));
@@ -327,7 +327,10 @@ fn all_tensors_in_unknown_formats_are_named_in_one_line() {
     let two = "2 of 3 tensors are stored in formats this build does not read: `x\\n0` (ggml type \
                20), `x\\n1` (ggml type 20); it reads F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q4_K, Q6_K";
     assert_eq!(message(2).unwrap_err(), two);
-    assert!(message(18).unwrap_err().contains(r"`x\n15` (ggml type 20), 2 more; it reads F32"));
+    let all = message(MAX_NAMED_TENSORS).unwrap_err();
+    assert!(all.contains(r"`x\n999` (ggml type 20); it reads F32"));
+    let most = message(MAX_NAMED_TENSORS + 2).unwrap_err();
+    assert!(most.contains(r"`x\n999` (ggml type 20), 2 more; it reads F32"));
 }
 
 /// Any, small, or a power of two: products that wrap to something small must come up.

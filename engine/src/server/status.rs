@@ -5,6 +5,7 @@ use crate::Model;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Everything but the counters; fixed from the start.
 #[derive(Debug, Clone, Serialize)]
@@ -26,7 +27,8 @@ impl About {
         let tokenizer = model.tokenizer();
         let (kind, pre) = tokenizer.kind();
         let (device, kernels) = model.device();
-        let path = facts.model_path.to_string_lossy().into_owned();
+        let shown = |path: &Path| path.to_string_lossy().into_owned();
+        let parts = model.file().parts();
         About {
             engine: Engine::current(),
             build: Build::current(),
@@ -34,8 +36,8 @@ impl About {
                 id: model.id(),
                 quantization: model.quantization(),
                 bytes: model.file().byte_len(),
-                files: vec![path.clone()],
-                path,
+                files: parts.iter().filter_map(|part| part.path.as_deref()).map(shown).collect(),
+                path: shown(&facts.model_path),
             },
             tokenizer: TokenizerFacts {
                 sha256: tokenizer.digest().into(),
@@ -135,6 +137,7 @@ pub(super) struct ModelFacts {
     path: String,
     quantization: String,
     bytes: u64,
+    /// All shards of a split model; none if it came from memory.
     files: Vec<String>,
 }
 
@@ -171,4 +174,43 @@ pub struct OptionGroups {
     pub calibration: BTreeMap<String, String>,
     pub experimental_options: BTreeMap<String, String>,
     pub other: BTreeMap<String, String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ModelOptions;
+    use crate::arch::testing::Tiny;
+    use crate::gguf::testing::Folder;
+
+    #[test]
+    fn a_split_model_is_all_its_files() {
+        let shards = [0..7, 7..20].map(|tensors| {
+            let mut tiny = Tiny::new();
+            tiny.set("split.no", u32::from(tensors.start > 0));
+            tiny.set("split.count", 2_u32);
+            tiny.set("split.tensors.count", tiny.tensors.len() as u32);
+            tiny.tensors = tiny.tensors.drain(tensors).collect();
+            tiny.bytes()
+        });
+        let folder = Folder::new("status");
+        let paths = [0, 1].map(|index| {
+            folder.write(&format!("Tiny-0000{}-of-00002.gguf", index + 1), &shards[index])
+        });
+        let model = Model::open(&paths[1], &ModelOptions::default()).unwrap();
+        let facts = crate::server::Facts {
+            model_path: paths[1].clone(),
+            threads: 1,
+            options: OptionGroups::default(),
+        };
+        let status = About::new(&model, 32, &facts).status(0);
+        let expected = serde_json::json!({
+            "id": "tiny-f32",
+            "path": paths[1],
+            "quantization": "F32",
+            "bytes": shards.concat().len(),
+            "files": paths,
+        });
+        assert_eq!(status["model"], expected);
+    }
 }
