@@ -149,7 +149,7 @@ impl Keys<'_> {
         }
         for key in ["rope.scaling.factor", "rope.scale_linear"] {
             let factor = self.metadata.float(&self.name(key))?;
-            if let Some(factor) = factor.filter(|factor| *factor != 1.0) {
+            if let Some(factor) = factor.filter(|factor| ![0.0, 1.0].contains(factor)) {
                 let problem = format!(
                     "{factor}, which without a rope.scaling.type means linear, {BY_FACTORS}"
                 );
@@ -306,7 +306,9 @@ mod tests {
                  positions by rope_freqs alone"
             );
             check_error(|tiny| tiny.set(key, 4.0_f32), &message);
-            read(|tiny| tiny.set(key, 1.0_f32)).unwrap();
+            for unset in [0.0_f32, 1.0] {
+                read(|tiny| tiny.set(key, unset)).unwrap();
+            }
             let unscaled = |tiny: &mut Tiny| {
                 tiny.set(key, 4.0_f32);
                 tiny.set("llama.rope.scaling.type", "none");
