@@ -148,3 +148,18 @@ pub enum Stop {
     /// The server could no longer be reached: why.
     ServerLost(String),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_protocol_that_cannot_be_planned_is_refused() {
+        let mut config = serde_json::to_value(crate::fixture::config()).unwrap();
+        assert!(Config::parse(config.to_string().as_bytes()).is_ok());
+        config["protocol"]["phases"][1]["repetitions"] = u32::MAX.into();
+        let problem = Config::parse(config.to_string().as_bytes()).unwrap_err();
+        let expected = "config.json: /phases/1 plans 4294967295 repetitions of 1 cases";
+        assert!(problem.starts_with(expected), "{problem}");
+    }
+}

@@ -19,6 +19,11 @@ pub fn sha256_of(mut reader: impl Read) -> io::Result<String> {
     }
 }
 
+/// Whether `text` is a digest in this spelling.
+pub fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 fn hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -32,5 +37,6 @@ mod tests {
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(sha256(b"abc"), abc); // FIPS 180-4, appendix B.1
         assert_eq!(sha256_of(&b"abc"[..]).unwrap(), abc);
+        assert!(is_sha256(abc) && !is_sha256(&abc.to_uppercase()) && !is_sha256(&abc[1..]));
     }
 }

@@ -77,7 +77,7 @@ fn json_value(expected: Option<&serde_json::Value>, answer: Answer) -> Judged {
     if repeats_a_key(&value) {
         return Err("a JSON value with a repeated key");
     }
-    if is_same(&value, &read(expected)) { Ok(()) } else { Err("another JSON value") }
+    if value.equals(&read(expected)) { Ok(()) } else { Err("another JSON value") }
 }
 
 fn tool_call(
@@ -101,7 +101,7 @@ fn tool_call(
     }
     for (argument, values) in accepted {
         let value = arguments.get(argument).ok_or("a missing argument")?;
-        if !read(values).items().iter().any(|accepted| is_same(value, accepted)) {
+        if !read(values).items().iter().any(|accepted| value.equals(accepted)) {
             return Err("another value of an argument");
         }
     }
@@ -120,8 +120,7 @@ fn text_of<'a>(answer: Answer<'a>) -> Result<&'a str, &'static str> {
 
 /// The protocol's value in the form that keeps numbers as they are written.
 fn read(value: &serde_json::Value) -> Value {
-    json::parse(value.to_string().as_bytes())
-        .expect("a protocol's values are JSON, and small because its file is")
+    Value::try_from(value).expect("a protocol is refused unless this can be done")
 }
 
 /// Depth is bounded by the reader.
@@ -130,27 +129,6 @@ fn repeats_a_key(value: &Value) -> bool {
     value.entries().iter().any(|(key, value)| !keys.insert(key) || repeats_a_key(value))
         || value.items().iter().any(repeats_a_key)
 }
-
-/// Equal values: keys in any order, numbers by what they are worth. No key repeats in either.
-fn is_same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => {
-            let [a, b] = [a, b].map(|number| number.units(MOST_DECIMALS));
-            a.is_some() && a == b
-        }
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
-        }
-        (Value::Object(a), Value::Object(_)) => {
-            a.len() == b.entries().len()
-                && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| is_same(a, b)))
-        }
-        _ => a == b,
-    }
-}
-
-/// A number finer than this equals no other, which no expected answer needs.
-const MOST_DECIMALS: u32 = 12;
 
 #[cfg(test)]
 mod tests {

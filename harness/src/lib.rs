@@ -8,7 +8,6 @@ pub mod account;
 pub mod bundle;
 pub mod check;
 pub mod client;
-pub mod command;
 pub mod config;
 pub mod corpus;
 pub mod digest;
@@ -18,7 +17,9 @@ pub mod fact;
 #[cfg(test)]
 mod fixture;
 pub mod json;
+pub mod manifest;
 pub mod nonce;
+pub mod plain_file;
 pub mod plan;
 pub mod probe;
 pub mod profile;
@@ -33,6 +34,7 @@ pub mod run;
 #[cfg(test)]
 mod scratch;
 pub mod server;
+pub mod shell;
 pub mod summary;
 pub mod transcript;
 pub mod version;

@@ -3,14 +3,15 @@
 
 mod checks;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::fmt;
 
 /// A protocol file, `spec/protocols/*.json`. Unknown fields are refused, and what
-/// [`Protocol::parse`] returns can be planned: ids are unique, caps and counts are bounded.
+/// is deserialized can be planned: ids are unique, caps and counts are bounded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)] // derives functions; the traits stand below
 pub struct Protocol {
     /// Name in reports; with `profile` and `corpus_sha256` the key of comparability.
     pub id: String,
@@ -49,18 +50,30 @@ pub struct Protocol {
 impl Protocol {
     /// Reads a protocol. `place` is what errors call it: a path, or the name of a suite.
     pub fn parse(text: &str, place: &str) -> Result<Protocol, LoadError> {
-        let protocol: Protocol = serde_json::from_str(text).map_err(|error| LoadError {
+        serde_json::from_str(text).map_err(|error| LoadError {
             place: place.to_string(),
             problem: format!("not a protocol: {error}"),
-        })?;
-        checks::check(&protocol)
-            .map_err(|problem| LoadError { place: place.to_string(), problem })?;
-        Ok(protocol)
+        })
     }
 
     /// The stage of this name, if the protocol has it.
     pub fn phase(&self, name: PhaseName) -> Option<&Phase> {
         self.phases.iter().find(|phase| phase.phase == name)
+    }
+}
+
+/// Wherever a protocol is read from, it is checked.
+impl<'de> Deserialize<'de> for Protocol {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Protocol, D::Error> {
+        let protocol = Protocol::deserialize(deserializer)?; // the derived function
+        checks::check(&protocol).map_err(D::Error::custom)?;
+        Ok(protocol)
+    }
+}
+
+impl Serialize for Protocol {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Protocol::serialize(self, serializer) // the derived function
     }
 }
 

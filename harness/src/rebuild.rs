@@ -3,11 +3,16 @@
 
 use crate::config::{Artifact, Config};
 use crate::digest::sha256;
+use crate::plain_file;
 use crate::record;
 use crate::report::assemble::{Assembled, assemble};
 use std::fmt;
-use std::fs;
 use std::path::Path;
+
+/// Longest `outputs.jsonl` that is read: several of the longest replies a client takes.
+pub const MAX_OUTPUTS_BYTES: u64 = 1 << 30;
+/// Longest `config.json` that is read: a protocol of the longest, and what a server says.
+pub const MAX_CONFIG_BYTES: u64 = 32 << 20;
 
 /// Why a folder gives no report: the file, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,13 +31,13 @@ impl std::error::Error for RebuildError {}
 /// The bytes of `results.json` for the run recorded in `folder`, whatever file of that name is
 /// there.
 pub fn rebuild(folder: &Path) -> Result<Vec<u8>, RebuildError> {
-    let read = |name: &str| {
+    let read = |name: &str, limit| {
         let path = folder.join(name);
-        fs::read(&path).map_err(|error| RebuildError {
-            problem: format!("{}: cannot be read: {error}", path.display()),
-        })
+        plain_file::read(&path, limit)
+            .map_err(|problem| RebuildError { problem: format!("{}: {problem}", path.display()) })
     };
-    rebuild_from(&read("outputs.jsonl")?, &read("config.json")?).map(|report| report.json)
+    let outputs = read("outputs.jsonl", MAX_OUTPUTS_BYTES)?;
+    rebuild_from(&outputs, &read("config.json", MAX_CONFIG_BYTES)?).map(|report| report.json)
 }
 
 /// The same from the contents of the two files.

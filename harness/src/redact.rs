@@ -1,9 +1,56 @@
 //! Keeps what is private out of what is published: the operator's home, temporary folders, keys.
 
+use std::ops::Range;
+
 /// Prefixes of well-known kinds of keys.
 const KEY_PREFIXES: [&str; 4] = ["sk-", "hf_", "ghp_", "github_pat_"];
 /// Shortest word with such a prefix that is taken for a key.
 const MIN_KEY_CHARS: usize = 20;
+/// Letters and digits right after `sk-` that make a key of a shorter word too.
+const MIN_KEY_RUN: usize = 8;
+
+/// Whether `text` has a home folder or a key in it, whoever's. A report in which anything has is
+/// refused by a rule, and [`Redactor::apply`] leaves nothing that has.
+pub fn is_private(text: &str) -> bool {
+    first_private(text).is_some()
+}
+
+/// The first home folder or key, and what stands in for it.
+fn first_private(text: &str) -> Option<(Range<usize>, &'static str)> {
+    text.char_indices().find_map(|(at, _)| {
+        let (before, rest) = text.split_at(at);
+        let home = home_len(rest).map(|len| (at..at + len, "<home>"));
+        let key = || key_len(rest).map(|len| (at..at + len, "<secret>"));
+        home.or_else(|| if before.ends_with(in_key) { None } else { key() })
+    })
+}
+
+/// Length of the home folder that `text` begins with.
+fn home_len(text: &str) -> Option<usize> {
+    if text.starts_with("/root/") {
+        return Some("/root".len());
+    }
+    let start = ["/home/", "/Users/"].into_iter().find(|start| text.starts_with(start))?;
+    let name = word_len(&text[start.len()..], is_name);
+    (name > 0).then_some(start.len() + name)
+}
+
+/// Length of the key that `text` begins with, which is a whole word.
+fn key_len(text: &str) -> Option<usize> {
+    KEY_PREFIXES.iter().find(|prefix| text.starts_with(*prefix))?;
+    let len = word_len(text, in_key);
+    let run =
+        text.strip_prefix("sk-").map_or(0, |rest| word_len(rest, |c| c.is_ascii_alphanumeric()));
+    (len >= MIN_KEY_CHARS || run >= MIN_KEY_RUN).then_some(len)
+}
+
+fn word_len(text: &str, is_part: fn(char) -> bool) -> usize {
+    text.find(|c| !is_part(c)).unwrap_or(text.len())
+}
+
+fn in_key(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
+}
 
 /// What is private here, and what stands in for it.
 #[derive(Default)] // no Debug: it would print the secrets
@@ -34,11 +81,10 @@ impl Redactor {
         for secret in &self.secrets {
             clean = clean.replace(secret, "<secret>");
         }
-        clean = without_keys(&clean);
         for (folder, name) in &self.folders {
             clean = replace_folder(&clean, folder, name);
         }
-        clean
+        without_private(&clean)
     }
 }
 
@@ -60,17 +106,12 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-fn without_keys(text: &str) -> String {
-    let is_key = |word: &str| {
-        word.len() >= MIN_KEY_CHARS && KEY_PREFIXES.iter().any(|prefix| word.starts_with(prefix))
-    };
-    let in_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+fn without_private(text: &str) -> String {
     let (mut clean, mut rest) = (String::new(), text);
-    while let Some(start) = rest.find(in_key) {
-        let end = rest[start..].find(|c| !in_key(c)).map_or(rest.len(), |len| start + len);
-        clean.push_str(&rest[..start]);
-        clean.push_str(if is_key(&rest[start..end]) { "<secret>" } else { &rest[start..end] });
-        rest = &rest[end..];
+    while let Some((found, name)) = first_private(rest) {
+        clean.push_str(&rest[..found.start]);
+        clean.push_str(name);
+        rest = &rest[found.end..]; // begins with no part of a word
     }
     clean + rest
 }
@@ -88,13 +129,17 @@ mod tests {
         assert_eq!(redactor().apply(text), expected, "{text}");
     }
 
+    /// What private things are made of, in any order.
+    const PART: &str = "(/home/|/Users/|/root/|/tmp|sk-|hf_|ghp_|[a-z0-9]{1,9}|hunter2|[ =/._é-])";
+
     #[test]
     fn texts() {
         check("/home/me/models/a.gguf", "<home>/models/a.gguf");
         check("--out=/tmp/x", "--out=<tmp>/x");
         check("/home/me/tmp/x", "<tmp>/x");
-        check("in /home/me.", "in /home/me.");
-        check("/home/me2 /home/me", "/home/me2 <home>");
+        check("in /home/me.", "in <home>");
+        check("/home/me2 /home/me", "<home> <home>");
+        check("/mnt/home/you/x:/root/y", "/mnt<home>/x:<home>/y");
         check("/srv/tmp/x", "/srv/tmp/x");
         check("key hunter2!", "key <secret>!");
         check("Bearer sk-abcdefghijklmnopqrstuv", "Bearer <secret>");
@@ -103,11 +148,33 @@ mod tests {
     }
 
     #[test]
+    fn what_is_private() {
+        let check = |text: &str, private: bool| assert_eq!(is_private(text), private, "{text}");
+        check("/home/someone/model.gguf", true);
+        check("file:///Users/someone", true);
+        check("/root/", true);
+        check("<home>/model.gguf, /homes/x, /rooted/x, /home/", false);
+        check("key sk-0123456789", true);
+        check("--key=sk-proj-0123456789abcdef", true);
+        check("sk-012345 and task-runner", false);
+        check("disk-offloading, risk-assessment, task-scheduling", false);
+        check("pip install hf_transfer", false);
+        check("hf_0123456789abcdefghi", true);
+    }
+
+    #[test]
     fn the_root_folder_is_nobodys_home() {
         assert_eq!(Redactor::new(vec![], Some("/"), &["/"]).apply("/etc"), "/etc");
     }
 
     proptest! {
+        /// What the rule would find is gone, whatever stood beside it.
+        #[test]
+        fn nothing_private_is_left(parts in prop::collection::vec(PART, 0..8)) {
+            let clean = redactor().apply(&parts.concat());
+            prop_assert!(!is_private(&clean), "{clean}");
+        }
+
         #[test]
         fn no_secret_survives(before in ".{0,20}", after in ".{0,20}") {
             let text = format!("{before}hunter2{after}");

@@ -3,14 +3,11 @@
 
 use crate::bundle::RESULTS;
 use crate::check::{Directory, Outcome, Subject, check};
+use crate::json;
+use crate::plain_file;
 use crate::protocol::Protocol;
 use crate::rebuild::rebuild;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
-
-/// Longest report that is read, in bytes: ten thousand requests fit several times.
-pub const MAX_REPORT_BYTES: u64 = 256 << 20;
 
 /// Reviews the report or the folder at `path`; `protocols` are those that are known.
 pub fn review(path: &Path, protocols: &[Protocol]) -> Result<Outcome, String> {
@@ -20,20 +17,52 @@ pub fn review(path: &Path, protocols: &[Protocol]) -> Result<Outcome, String> {
     }
     let report = read(&path.join(RESULTS))?;
     let directory = Directory::open(path).map_err(|error| error.to_string())?;
-    let recorded = ["outputs.jsonl", "config.json"].iter().all(|name| path.join(name).exists());
+    let recorded =
+        ["outputs.jsonl", "config.json"].iter().all(|name| directory.files.contains_key(*name));
     let rebuilt = recorded.then(|| rebuild(path).map_err(|error| error.to_string()));
     let rebuilt = rebuilt.as_ref().map(|made| made.as_deref().map_err(String::as_str));
     Ok(check(&Subject { report: &report, directory: Some(&directory), rebuilt, protocols }))
 }
 
+/// No longer than what the JSON reader takes.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let place = path.display();
-    let mut bytes = Vec::new();
-    let read =
-        File::open(path).and_then(|file| file.take(MAX_REPORT_BYTES + 1).read_to_end(&mut bytes));
-    read.map_err(|error| format!("{place}: cannot be read: {error}"))?;
-    if bytes.len() as u64 > MAX_REPORT_BYTES {
-        return Err(format!("{place}: longer than the {MAX_REPORT_BYTES} bytes that are read"));
+    plain_file::read(path, json::MAX_BYTES as u64)
+        .map_err(|problem| format!("{}: {problem}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+    use std::fs::{self, File};
+    use std::process::Command;
+
+    fn check_refusal(make: impl Fn(&Path), expected: &str) {
+        let scratch = Scratch::new();
+        make(&scratch.path().join(RESULTS));
+        let problem = review(scratch.path(), &[]).map(|_| ()).unwrap_err();
+        assert!(problem.contains(expected), "{problem}");
     }
-    Ok(bytes)
+
+    #[test]
+    fn what_is_no_report_is_refused_without_waiting() {
+        let pipe =
+            |path: &Path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+        check_refusal(pipe, "results.json: a link, a folder or a special file");
+        let long = |path: &Path| {
+            File::create(path).unwrap().set_len(json::MAX_BYTES as u64 + 1).unwrap();
+        };
+        check_refusal(long, "results.json: longer than the 33554432 bytes that are read");
+    }
+
+    #[test]
+    fn a_record_that_is_no_plain_file_is_a_finding() {
+        let scratch = Scratch::new();
+        let path = |name: &str| scratch.path().join(name);
+        fs::write(path(RESULTS), "{}").unwrap();
+        fs::write(path("config.json"), "{}").unwrap();
+        assert!(Command::new("mkfifo").arg(path("outputs.jsonl")).status().unwrap().success());
+        let text = review(scratch.path(), &[]).unwrap().text();
+        assert!(text.contains("outputs.jsonl: a link, a folder or a special file"), "{text}");
+    }
 }

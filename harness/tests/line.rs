@@ -1,6 +1,6 @@
 //! The whole line, real from end to end: `strata-bench` starts `strata` on the bundled model,
-//! replays embedded-v1 and reviews what it wrote. Needs both release binaries; knows no internals
-//! of either but the checker's library, which it runs on thousands of changed reports.
+//! replays embedded-v1 and reviews what it wrote. Needs both binaries of its own profile; knows no
+//! internals of either but the checker's library, which it runs on thousands of changed reports.
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use strata_harness::check::{Directory, Subject, check};
+use strata_harness::check::{Directory, Severity, Subject, check};
 use strata_harness::corpus::Suite;
 use strata_harness::protocol::Protocol;
 use strata_harness::rebuild::rebuild;
@@ -17,6 +17,13 @@ use strata_harness::rebuild::rebuild;
 const BENCH: &str = env!("CARGO_BIN_EXE_strata-bench");
 /// The sanity cases the bundled model gets right.
 const RIGHT: [&str; 4] = ["sanity-I4", "sanity-R1", "sanity-R2", "sanity-R3"];
+
+/// Reasons of the status that say where the programs come from and nothing of the run.
+const OF_THE_BUILD: [&str; 3] = [
+    "the runner was built from sources that differ from its commit",
+    "the engine was built from sources that differ from its commit",
+    "the engine was built from another commit than the runner",
+];
 
 fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace member")
@@ -36,22 +43,30 @@ fn bench(arguments: &[&str]) -> Output {
     Command::new(BENCH).current_dir(workspace()).args(arguments).output().unwrap()
 }
 
-/// One run of embedded-v1 on a profile; its exit code must be `code`.
-fn run(profile: &str, out: &Path, code: i32) {
+/// One run of embedded-v1 on a profile, and its report. It conforms, unless all that is wrong is
+/// that the programs were not built from one clean commit, which a developer's are not.
+fn run(profile: &str, out: &Path) -> Value {
+    let results = out.join("results.json");
     let out = out.to_str().unwrap();
     let target = ["run", "--profile", profile, "--suite", "embedded-v1", "--out", out];
     let declared = ["--track", "custom", "--track-notes", "a test", "--quantization", "F16"];
     let output = bench(&[target.as_slice(), declared.as_slice()].concat());
     let (said, told) = (&output.stdout, String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(code), "{}\n{told}", String::from_utf8_lossy(said));
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 3)), "{code:?}\n{}\n{told}", String::from_utf8_lossy(said));
+    let report: Value = serde_json::from_slice(&fs::read(results).unwrap()).unwrap();
+    let reasons = report["extensions"]["status_reasons"].as_array().unwrap();
+    assert!(reasons.iter().all(|why| OF_THE_BUILD.iter().any(|known| why == known)), "{reasons:?}");
+    let status = if reasons.is_empty() { (0, "complete") } else { (3, "nonconforming") };
+    assert_eq!((code, &report["run"]["status"]), (Some(status.0), &Value::from(status.1)));
+    report
 }
 
 /// The report of one run that every test here may read.
 fn report(name: &str) -> (PathBuf, Value) {
     let out = folder(name);
-    run("spec/profiles/embedded.json", &out, 0);
-    let results = fs::read(out.join("results.json")).unwrap();
-    (out, serde_json::from_slice(&results).unwrap())
+    let report = run("spec/profiles/embedded.json", &out);
+    (out, report)
 }
 
 fn protocols() -> Vec<Protocol> {
@@ -66,7 +81,7 @@ fn answers(out: &Path) -> Vec<(Value, Vec<String>)> {
         let record: Value = serde_json::from_str(line).unwrap();
         let mut texts = Vec::new();
         texts_of(&record, &mut texts);
-        (record["id"].clone(), texts)
+        (record["request_id"].clone(), texts)
     };
     lines.lines().map(answer).collect()
 }
@@ -98,13 +113,13 @@ fn figures(report: &Value) -> Vec<Value> {
 fn two_runs_ask_and_answer_the_same() {
     let (first_out, first) = report("first");
     let (second_out, second) = report("second");
-    assert_eq!(first["run"]["status"], "complete");
     let digests = |report: &Value| report["extensions"]["request_sha256"].clone();
     assert_eq!(digests(&first).as_object().map(|all| all.len()), Some(22));
     assert_eq!(digests(&first), digests(&second));
     assert_eq!(figures(&first), figures(&second));
     let said = answers(&first_out);
-    assert!(said.iter().all(|(_, texts)| !texts.concat().is_empty()), "an empty answer");
+    let named = |(id, texts): &(Value, Vec<String>)| id.is_string() && !texts.concat().is_empty();
+    assert!(said.iter().all(named), "an answer without a name or a text");
     let whole = |(id, texts): (Value, Vec<String>)| (id, texts.concat());
     let second_said = answers(&second_out).into_iter().map(whole).collect::<Vec<_>>();
     assert_eq!(said.into_iter().map(whole).collect::<Vec<_>>(), second_said);
@@ -141,8 +156,7 @@ fn what_the_model_gets_right_it_gets_wrong_with_another_weight() {
     profile["model"] = "altered-f16.gguf".into();
     fs::write(folder.join("profile.json"), profile.to_string()).unwrap();
     let out = folder.join("out");
-    run(folder.join("profile.json").to_str().unwrap(), &out, 0);
-    let altered = serde_json::from_slice(&fs::read(out.join("results.json")).unwrap()).unwrap();
+    let altered = run(folder.join("profile.json").to_str().unwrap(), &out);
     let still = passed(&altered);
     assert!(RIGHT.iter().all(|id| !still.contains(*id)), "still right: {still:?}");
 }
@@ -170,7 +184,8 @@ fn seen(report: &[u8], directory: Option<&Directory>, rebuilt: Option<&[u8]>) ->
         let rebuilt = rebuilt.map(Ok);
         let subject = Subject { report, directory, rebuilt, protocols: &protocols };
         let findings = check(&subject).findings.into_iter();
-        findings.map(|f| (f.rule.id, f.pointer, f.found)).collect::<BTreeSet<_>>()
+        let told = findings.filter(|finding| finding.severity > Severity::Info);
+        told.map(|finding| (finding.rule.id, finding.pointer)).collect::<BTreeSet<_>>()
     };
     let before = review(report);
     let digits = digits(report);
@@ -198,5 +213,5 @@ fn a_changed_digit_is_found() {
     let (found, digits) = seen(&results, None, None);
     let percent = 100.0 * found as f64 / digits as f64;
     println!("the bare file: {found} of {digits} changed digits found, {percent:.1} %");
-    assert!(percent >= 92.0);
+    assert!(percent >= 97.0, "{percent:.1} %");
 }

@@ -2,9 +2,11 @@
 //! review that touches a disk; it knows no rule.
 
 use crate::digest::sha256_of;
+use crate::manifest::NAME as MANIFEST;
+use crate::plain_file;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 /// Most files that are looked at.
@@ -14,15 +16,12 @@ pub const MAX_LEVELS: usize = 8;
 /// Longest `MANIFEST.sha256`, in bytes.
 pub const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 
-/// What `MANIFEST.sha256` is called.
-pub const MANIFEST: &str = "MANIFEST.sha256";
-
 /// The files of a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Directory {
     /// Path with `/` between its parts to SHA-256 in hex; `None` for what is no plain file.
     pub files: BTreeMap<String, Option<String>>,
-    /// The text of [`MANIFEST`], if it is there.
+    /// The text of `MANIFEST.sha256`, if that is there and a plain file.
     pub manifest: Option<String>,
 }
 
@@ -31,17 +30,10 @@ impl Directory {
     pub fn open(root: &Path) -> io::Result<Directory> {
         let mut directory = Directory::default();
         directory.list(root, "", 1)?;
-        if directory.files.contains_key(MANIFEST) {
-            let file = fs::File::open(root.join(MANIFEST))?;
-            let mut text = String::new();
-            file.take(MAX_MANIFEST_BYTES + 1)
-                .read_to_string(&mut text)
-                .map_err(|error| at(&root.join(MANIFEST), &error.to_string()))?;
-            if text.len() as u64 > MAX_MANIFEST_BYTES {
-                let problem = format!("longer than the {MAX_MANIFEST_BYTES} bytes that are read");
-                return Err(at(&root.join(MANIFEST), &problem));
-            }
-            directory.manifest = Some(text);
+        if let Some(Some(_)) = directory.files.get(MANIFEST) {
+            let path = root.join(MANIFEST);
+            let text = plain_file::read_text(&path, MAX_MANIFEST_BYTES);
+            directory.manifest = Some(text.map_err(|problem| at(&path, &problem))?);
         }
         Ok(directory)
     }

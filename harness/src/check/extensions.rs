@@ -1,10 +1,10 @@
 //! What a report adds under `extensions`: checks of each payload, reasons of the status, and, in
 //! reports of this program, offsets of events and digests of request bodies.
 
-use super::identity::is_hex;
 use super::report::{Report, Request, printed, quoted};
 use super::rule::{Log, breach};
 use super::timing::seconds;
+use crate::digest::is_sha256;
 use crate::json::{Value, escape};
 use std::collections::{HashMap, HashSet};
 
@@ -299,7 +299,7 @@ pub(super) fn bodies_have_digests(report: &Report, log: &mut Log) {
     for (id, digest) in digests.entries() {
         let at = || format!("/extensions/request_sha256/{}", escape(id));
         log.judge(ids.contains(id.as_str()), || breach(at(), "the id of a request", quoted(id)));
-        log.judge(digest.as_str().is_some_and(|digest| is_hex(digest, 64)), || {
+        log.judge(digest.as_str().is_some_and(is_sha256), || {
             breach(at(), "64 lower-case hexadecimal digits", printed(Some(digest)))
         });
     }

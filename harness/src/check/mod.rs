@@ -3,6 +3,7 @@
 //! review is total: any bytes end in an outcome. It prints nothing and reads no file but those of a
 //! folder that is handed to it.
 
+mod command;
 mod declared;
 mod directory;
 mod extensions;
@@ -17,12 +18,11 @@ mod report;
 mod rule;
 mod rules;
 mod shape;
-mod shell;
 mod summaries;
 mod timing;
 mod tokens;
 
-pub use directory::{Directory, MANIFEST, MAX_FILES, MAX_LEVELS, MAX_MANIFEST_BYTES};
+pub use directory::{Directory, MAX_FILES, MAX_LEVELS, MAX_MANIFEST_BYTES};
 pub use outcome::{Finding, Outcome, State};
 pub use rule::{Kind, MAX_FINDINGS, Rule, Severity};
 pub use rules::RULES;
@@ -89,7 +89,7 @@ pub(crate) fn review(root: &Value, subject: &Subject) -> Outcome {
         plan: &plan,
         requests: report::requests(root, &plan),
         summaries: report::summaries(root),
-        command: shell::Command::new(command),
+        command: command::Command::new(command),
         directory: subject.directory,
         bytes: subject.report,
         rebuilt: subject.rebuilt,

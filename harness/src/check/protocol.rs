@@ -43,7 +43,8 @@ pub(super) fn sampling_is_the_protocols(report: &Report, log: &mut Log) {
         let found = report.at(&at);
         for (key, wanted) in pinned.as_object().expect("both are objects") {
             let value = found.and_then(|found| found.get(key));
-            log.judge(value.is_some_and(|value| equal(value, wanted)), || {
+            let same = |value: &Value| Value::try_from(wanted).is_ok_and(|it| value.equals(&it));
+            log.judge(value.is_some_and(same), || {
                 breach(format!("{at}/{}", crate::json::escape(key)), wanted, printed(value))
             });
         }
@@ -53,23 +54,6 @@ pub(super) fn sampling_is_the_protocols(report: &Report, log: &mut Log) {
                 breach(at, "no such parameter", printed(Some(value)))
             });
         }
-    }
-}
-
-/// Equal as JSON values, numbers by value.
-fn equal(found: &Value, wanted: &Json) -> bool {
-    match (found, wanted) {
-        (Value::Null, Json::Null) => true,
-        (Value::Bool(a), Json::Bool(b)) => a == b,
-        (Value::Number(a), Json::Number(b)) => Some(a.as_f64()) == b.as_f64(),
-        (Value::String(a), Json::String(b)) => a == b,
-        (Value::Array(a), Json::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
-        }
-        (Value::Object(a), Json::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
-        }
-        _ => false,
     }
 }
 

@@ -1,11 +1,12 @@
 //! Files and where they come from: artifacts, digests, the folder itself, and what a report must
 //! not give away.
 
-use super::directory::MANIFEST;
-use super::identity::is_hex;
 use super::report::{Report, printed, quoted};
 use super::rule::{Log, breach};
+use crate::digest::is_sha256;
 use crate::json::{self, Value, escape};
+use crate::manifest::{self, NAME as MANIFEST};
+use crate::redact::is_private;
 use std::collections::{BTreeMap, HashSet};
 
 /// The artifacts of the format in order; others of kind `provenance` may follow.
@@ -90,7 +91,7 @@ pub(super) fn artifact_paths_and_digests(report: &Report, log: &mut Log) {
             let at = format!("/artifacts/{index}/path");
             breach(at, "a relative path without `..`", quoted(path))
         });
-        log.judge(is_hex(artifact.sha256, 64), || {
+        log.judge(is_sha256(artifact.sha256), || {
             let at = format!("/artifacts/{index}/sha256");
             breach(at, "64 lower-case hexadecimal digits", quoted(artifact.sha256))
         });
@@ -128,21 +129,14 @@ fn digest_words(found: Option<&Option<String>>) -> String {
     }
 }
 
-/// Lines of `sha256sum`: a digest, two blanks (or a blank and `*`), a path.
-fn manifest_lines(text: &str) -> impl Iterator<Item = Option<(&str, &str)>> {
-    text.lines().map(|line| {
-        let (digest, path) = line.split_at_checked(64)?;
-        let path = path.strip_prefix("  ").or_else(|| path.strip_prefix(" *"))?;
-        is_hex(digest, 64).then_some((path, digest))
-    })
-}
-
 pub(super) fn manifest_covers_the_folder(report: &Report, log: &mut Log) {
     let Some(directory) = report.directory else { return };
-    log.judge(directory.manifest.is_some(), || breach("", MANIFEST, "no such file"));
+    log.judge(directory.manifest.is_some(), || {
+        breach("", MANIFEST, digest_words(directory.files.get(MANIFEST)))
+    });
     let Some(manifest) = &directory.manifest else { return };
     let mut named = BTreeMap::new();
-    for (index, line) in manifest_lines(manifest).enumerate() {
+    for (index, line) in manifest::lines(manifest).enumerate() {
         log.judge(line.is_some(), || {
             let place = format!("line {} of {MANIFEST}", index + 1);
             breach("", "a digest, two blanks and a path", place)
@@ -201,58 +195,15 @@ pub(super) fn rebuild_makes_the_same(report: &Report, log: &mut Log) {
 pub(super) fn no_secret_and_no_home(report: &Report, log: &mut Log) {
     report.root.walk(&mut |place, value| {
         if let Some(text) = value.as_str() {
-            log.judge(!gives_away(text), || {
+            log.judge(!is_private(text), || {
                 breach(place.to_string(), "no home folder and no key", quoted(text))
             });
         }
         for (key, _) in value.entries() {
-            log.judge(!gives_away(key), || {
+            log.judge(!is_private(key), || {
                 let at = format!("{place}/{}", escape(key));
                 breach(at, "no home folder and no key", quoted(key))
             });
         }
     });
-}
-
-/// A folder under `/home`, `/Users` or `/root`, or `sk-` with eight letters or digits after it.
-fn gives_away(text: &str) -> bool {
-    let home = text.match_indices('/').any(|(at, _)| {
-        ["/home/", "/Users/", "/root/"].iter().any(|home| text[at..].starts_with(home))
-    });
-    let key = |(at, start): (usize, &str)| {
-        let rest = text[at + start.len()..].bytes();
-        rest.take_while(u8::is_ascii_alphanumeric).count() >= 8
-    };
-    home || (text.contains('-') && text.match_indices("sk-").any(key))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_gives_away() {
-        let check = |text: &str, away: bool| assert_eq!(gives_away(text), away, "{text}");
-        check("/home/someone/model.gguf", true);
-        check("file:///Users/someone", true);
-        check("/root/", true);
-        check("<home>/model.gguf, /homes/x, /rooted/x", false);
-        check("key sk-0123456789", true);
-        check("sk-012345 and task-runner", false);
-    }
-
-    #[test]
-    fn lines_of_a_manifest() {
-        let digest = "0a".repeat(32);
-        let check = |line: &str, path: Option<&str>| {
-            let line = line.replace('#', &digest);
-            let found: Vec<_> = manifest_lines(&line).collect();
-            assert_eq!(found, [path.map(|path| (path, digest.as_str()))], "{line}");
-        };
-        check("#  a b", Some("a b"));
-        check("# *a", Some("a"));
-        check("# a", None);
-        check("#", None);
-        check("é#  a", None);
-    }
 }

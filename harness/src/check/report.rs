@@ -2,8 +2,8 @@
 //! claims to follow. A field that is absent or of the wrong type is `None` here; that it is so is
 //! the business of the rules in `shape` alone.
 
+use super::command::Command;
 use super::directory::Directory;
-use super::shell::Command;
 use crate::json::Value;
 use crate::plan::Planned;
 use crate::protocol::{PhaseName, Protocol};

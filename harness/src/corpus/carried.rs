@@ -31,7 +31,7 @@ macro_rules! corpus {
 const EMBEDDED_V1: &[(&str, &str)] = corpus!(
     "embedded-v1":
     "corpus-build.json",
-    "lengths/d1f78b755590.json",
+    "lengths/d1f78b755590-e3b0c44298fc.json",
     "manifest.sha256",
     "payloads/concurrency-pair-a-r1.json",
     "payloads/concurrency-pair-a-r2.json",

@@ -1,8 +1,8 @@
 //! Reads a corpus folder as it lies on disk. Only plain files of bounded size, and no link out.
 
 use super::Files;
-use std::fs::{self, File};
-use std::io::Read;
+use crate::plain_file;
+use std::fs;
 use std::path::Path;
 
 /// Most files a corpus may have.
@@ -42,7 +42,7 @@ fn read_level(
                 "{path} is a link, a special file or a folder too deep; remove it"
             ));
         }
-        let text = read_file(&entry.path(), MAX_FILE_BYTES)
+        let text = plain_file::read_text(&entry.path(), MAX_FILE_BYTES)
             .map_err(|problem| format!("{path}: {problem}"))?;
         *bytes += text.len();
         files.insert(path, text);
@@ -53,18 +53,4 @@ fn read_level(
         }
     }
     Ok(())
-}
-
-/// A text file of at most `limit` bytes.
-pub(super) fn read_file(path: &Path, limit: u64) -> Result<String, String> {
-    let file = File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
-    let mut bytes = Vec::new();
-    // One more than allowed tells a longer file without trusting its stated size.
-    file.take(limit + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| format!("cannot be read: {error}"))?;
-    if bytes.len() as u64 > limit {
-        return Err(format!("longer than {limit} bytes"));
-    }
-    String::from_utf8(bytes).map_err(|error| format!("not UTF-8: {error}"))
 }

@@ -1,5 +1,6 @@
-//! Token lengths of a corpus under one tokenizer and chat template, `lengths/<digest>.json`: data
-//! that somebody counted once, so that the harness needs no tokenizer.
+//! Token lengths of a corpus under one tokenizer and chat template,
+//! `lengths/<tokenizer>-<template>.json`: data that somebody counted once, so that the harness
+//! needs no tokenizer.
 
 use crate::plan::Planned;
 use serde::{Deserialize, Serialize};
@@ -29,7 +30,7 @@ pub struct Length {
     pub max_shared_prefix_tokens: u64,
 }
 
-/// Digits of the tokenizer's digest in the file's name.
+/// Digits of each digest in the file's name.
 const NAME_DIGITS: usize = 12;
 
 impl Lengths {
@@ -59,14 +60,18 @@ impl Lengths {
 
     /// Where the file lies in a corpus.
     pub fn path(&self) -> String {
-        let digits = self.tokenizer_sha256.get(..NAME_DIGITS).unwrap_or(&self.tokenizer_sha256);
-        format!("lengths/{digits}.json")
+        let digests = [&self.tokenizer_sha256, &self.template_sha256];
+        let [tokenizer, template] = digests.map(|all| all.get(..NAME_DIGITS).unwrap_or(all));
+        format!("lengths/{tokenizer}-{template}.json")
     }
 
     pub(super) fn parse(path: &str, text: &str, planned: &[Planned]) -> Result<Lengths, String> {
         let lengths: Lengths = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if path != lengths.path() {
-            return Err(format!("the file of this tokenizer is {}; rename it", lengths.path()));
+            return Err(format!(
+                "the file of this tokenizer and template is {}; rename it",
+                lengths.path()
+            ));
         }
         for request in planned {
             let id = &request.id;

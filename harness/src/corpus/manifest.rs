@@ -3,22 +3,23 @@
 
 use super::Files;
 use crate::digest::sha256;
+use crate::manifest::{line, lines};
 use std::collections::BTreeSet;
 
 /// Its path in the corpus.
 pub(super) const NAME: &str = "manifest.sha256";
 
 pub(super) fn write(files: &Files) -> String {
-    files.iter().map(|(path, text)| format!("{}  {path}\n", sha256(text.as_bytes()))).collect()
+    files.iter().map(|(path, text)| line(path, &sha256(text.as_bytes()))).collect()
 }
 
 /// Checks that `files` are those of the manifest, no more, no fewer, each with its digest.
 pub(super) fn check(manifest: &str, files: &Files) -> Result<(), String> {
     let mut listed = BTreeSet::new();
-    for (i, line) in manifest.lines().enumerate() {
+    for (i, (text, line)) in manifest.lines().zip(lines(manifest)).enumerate() {
         let at = format!("{NAME} line {}", i + 1);
-        let Some((digest, path)) = line.split_once("  ") else {
-            return Err(format!("{at} is `{line}`; expected `<sha256>  <path>`"));
+        let Some((path, digest)) = line else {
+            return Err(format!("{at} is `{text}`; expected `<sha256>  <path>`"));
         };
         if !is_plain(path) {
             return Err(format!("{at} names `{path}`; paths are relative, without `.` or `..`"));

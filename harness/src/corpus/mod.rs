@@ -12,6 +12,7 @@ mod manifest;
 pub use lengths::{Length, Lengths};
 
 use crate::digest::sha256;
+use crate::plain_file;
 use crate::plan::plan;
 use crate::protocol::{LoadError, Protocol};
 use std::collections::BTreeMap;
@@ -68,7 +69,7 @@ impl Suite {
     /// A protocol file `X/protocols/NAME.json` with its corpus in `X/corpus/SUITE`.
     pub fn open(protocol: &Path) -> Result<Suite, LoadError> {
         let place = protocol.display().to_string();
-        let text = folder::read_file(protocol, MAX_PROTOCOL_BYTES)
+        let text = plain_file::read_text(protocol, MAX_PROTOCOL_BYTES)
             .map_err(|problem| LoadError { place: place.clone(), problem })?;
         let parsed = Protocol::parse(&text, &place)?;
         let corpus = protocol.with_file_name("..").join("corpus").join(&parsed.suite);

@@ -100,13 +100,13 @@ fn lengths_are_of_one_tokenizer_and_one_template() {
 fn shared_prefixes_are_the_longest_over_the_corpus() {
     let tokens = [("a", vec![1, 5, 6]), ("b", vec![1, 5, 7, 8]), ("c", vec![1])];
     let tokens = tokens.into_iter().map(|(id, tokens)| (id.to_string(), tokens)).collect();
-    let lengths = Lengths::of("0123456789abcdef", "", "", &tokens);
+    let lengths = Lengths::of("0123456789abcdef", "fedcba9876543210", "", &tokens);
     let found = |id: &str| {
         let length = lengths.requests[id];
         (length.input_tokens, length.max_shared_prefix_tokens)
     };
     assert_eq!([found("a"), found("b"), found("c")], [(3, 2), (4, 2), (1, 1)]);
-    assert_eq!(lengths.path(), "lengths/0123456789ab.json");
+    assert_eq!(lengths.path(), "lengths/0123456789ab-fedcba987654.json");
 }
 
 /// Loads the embedded corpus after `change`. `sealed` makes the digests right again, so that what
@@ -171,7 +171,7 @@ fn a_manifest_that_leads_elsewhere_is_refused() {
     check_manifest(rename("a\\b"), "paths are relative");
     check_manifest(|m| format!("{m}{m}"), "out of order; sort by path, each once");
     check_manifest(|m| m.replace("  ", " "), "expected `<sha256>  <path>`");
-    check_manifest(|m| m.to_uppercase().replace("PAYLOADS", "payloads"), "is missing");
+    check_manifest(str::to_uppercase, "expected `<sha256>  <path>`");
 }
 
 #[test]
@@ -219,8 +219,6 @@ fn a_folder_is_read_without_following_links() {
     fs::write(root.join("payloads/b.txt"), "b").unwrap();
     let files = folder::read(&root).unwrap();
     assert_eq!(files.keys().collect::<Vec<_>>(), ["a.txt", "payloads/b.txt"]);
-    let problem = folder::read_file(&root.join("a.txt"), 0).unwrap_err();
-    assert_eq!(problem, "longer than 0 bytes");
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("/etc/hostname", root.join("link.txt")).unwrap();
@@ -229,7 +227,7 @@ fn a_folder_is_read_without_following_links() {
     }
     fs::remove_dir_all(&root).unwrap();
     let gone = Suite::open(&root.join("x.json")).unwrap_err().to_string();
-    assert!(gone.contains("x.json: cannot be opened: "), "{gone}");
+    assert!(gone.contains("x.json: cannot be read: "), "{gone}");
 }
 
 #[test]

@@ -105,6 +105,23 @@ impl Value {
         *self == Value::Null
     }
 
+    /// Whether two values are equal: keys in any order, numbers by what they are worth. An object
+    /// that repeats a key equals none that does not.
+    pub fn equals(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Number(a), Value::Number(b)) => a.is_worth(b),
+            (Value::Array(a), Value::Array(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.equals(b))
+            }
+            (Value::Object(a), Value::Object(b)) => {
+                a.len() == b.len()
+                    && a.iter().all(|(key, a)| other.get(key).is_some_and(|b| a.equals(b)))
+                    && b.iter().all(|(key, _)| self.get(key).is_some())
+            }
+            _ => self == other,
+        }
+    }
+
     /// What JSON calls this kind of value.
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -131,6 +148,15 @@ impl Value {
         for (key, value) in self.entries() {
             value.walk_from(&Path(Some((here, Step::Key(key)))), visit);
         }
+    }
+}
+
+/// The form that keeps numbers as they are written; refuses what [`parse`] would.
+impl TryFrom<&serde_json::Value> for Value {
+    type Error = Error;
+
+    fn try_from(value: &serde_json::Value) -> Result<Value, Error> {
+        parse(value.to_string().as_bytes())
     }
 }
 

@@ -51,6 +51,23 @@ impl Number {
         Some(if self.0.starts_with('-') { -magnitude } else { magnitude })
     }
 
+    /// Whether both have the same value, however they are printed.
+    pub fn is_worth(&self, other: &Number) -> bool {
+        self.normal() == other.normal()
+    }
+
+    /// Sign, digits without zeros at either end, and the decimals of the last of them.
+    fn normal(&self) -> (bool, String, i64) {
+        let (digits, decimals) = self.digits();
+        let digits = digits.trim_start_matches('0');
+        let kept = digits.trim_end_matches('0');
+        if kept.is_empty() {
+            return (false, String::new(), 0);
+        }
+        let zeros = (digits.len() - kept.len()) as i64;
+        (self.0.starts_with('-'), kept.to_string(), decimals - zeros)
+    }
+
     /// All digits of the mantissa, and how many of them stand after the point once the exponent is
     /// applied (negative: so many zeros are missing).
     fn digits(&self) -> (String, i64) {
@@ -129,6 +146,20 @@ mod tests {
         for text in ["", "-", "01", ".5", "1.", "1e", "1e+", "+1", "0x1", "1 ", "NaN", "1_0"] {
             assert_eq!(Number::new(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn numbers_are_worth_the_same_however_printed() {
+        let check = |a: &str, b: &str, same: bool| {
+            let [a, b] = [a, b].map(|text| Number::new(text).expect(text));
+            assert_eq!(a.is_worth(&b), same, "{a:?} {b:?}");
+        };
+        check("4", "40e-1", true);
+        check("-0.0", "0e9", true);
+        check("1e400", "10E399", true);
+        check("0.1", "0.10000000000000000001", false);
+        check("9007199254740993", "9007199254740992", false);
+        check("1", "-1", false);
     }
 
     proptest! {

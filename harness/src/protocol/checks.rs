@@ -2,6 +2,8 @@
 //! part; each problem names the field as a JSON pointer, the value found and what is allowed.
 
 use super::{Case, Evaluator, Order, Phase, PhaseName, Protocol};
+use crate::digest::is_sha256;
+use crate::json::{self, escape};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -25,6 +27,14 @@ pub(super) fn check(protocol: &Protocol) -> Result<(), String> {
     }
     for (i, phase) in protocol.phases.iter().enumerate() {
         check_phase(protocol, phase, &format!("/phases/{i}"))?;
+    }
+    let requests = |phase: &Phase| u64::from(phase.repetitions) * phase.cases.len() as u64;
+    let planned: u64 = protocol.phases.iter().map(requests).sum();
+    if planned > MAX_REQUESTS {
+        return Err(format!("/phases plan {planned} requests; at most {MAX_REQUESTS} are allowed"));
+    }
+    for (key, value) in &protocol.chat_template_kwargs {
+        readable(&format!("/chat_template_kwargs/{}", escape(key)), value)?;
     }
     check_frozen(protocol)
 }
@@ -89,7 +99,7 @@ fn check_case(protocol: &Protocol, phase: PhaseName, case: &Case, at: &str) -> R
                      one, for each argument as a list of accepted values"
                 ));
             }
-            Ok(())
+            check_truth(evaluator, &format!("{at}/evaluator"))
         }
         (PhaseName::Sanity, ..) => {
             Err(format!("{at} lacks a category or an evaluator; a sanity case has both"))
@@ -110,8 +120,26 @@ fn has_truth(evaluator: &Evaluator) -> bool {
     }
 }
 
+/// Answers are compared in the form of [`crate::json`], whose limits hold for the truth too.
+fn check_truth(evaluator: &Evaluator, at: &str) -> Result<(), String> {
+    match evaluator {
+        Evaluator::JsonValue { expected: Some(value) } => {
+            readable(&format!("{at}/expected"), value)
+        }
+        Evaluator::ToolCall { arguments, .. } => arguments.iter().try_for_each(|(key, value)| {
+            readable(&format!("{at}/arguments/{}", escape(key)), value)
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn readable(at: &str, value: &Value) -> Result<(), String> {
+    json::Value::try_from(value).map(|_| ()).map_err(|error| format!("{at} is no value: {error}"))
+}
+
 fn check_frozen(protocol: &Protocol) -> Result<(), String> {
     let planned = crate::plan::plan(protocol, true);
+    let ids: BTreeSet<&str> = planned.iter().map(|request| request.id.as_str()).collect();
     let pinned = [
         ("/frozen_input_tokens", &protocol.frozen_input_tokens, 1),
         ("/frozen_shared_prefix_tokens", &protocol.frozen_shared_prefix_tokens, 0),
@@ -119,7 +147,7 @@ fn check_frozen(protocol: &Protocol) -> Result<(), String> {
     for (field, frozen, least) in pinned {
         for (id, tokens) in frozen.iter().flatten() {
             let at = format!("{field}/{id}");
-            if !planned.iter().any(|request| request.id == *id) {
+            if !ids.contains(id.as_str()) {
                 return Err(format!("{at} is of no planned request"));
             }
             if tokens.as_u64().is_none_or(|tokens| tokens < least) {
@@ -141,8 +169,7 @@ fn named(at: &str, name: &str) -> Result<(), String> {
 }
 
 fn digest(at: &str, hex: &str) -> Result<(), String> {
-    let lower_hex = |c: u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
-    if hex.len() == 64 && hex.bytes().all(lower_hex) {
+    if is_sha256(hex) {
         return Ok(());
     }
     Err(format!("{at} is `{hex}`; a SHA-256 is 64 lower-case hex digits"))
@@ -204,6 +231,13 @@ mod tests {
         check("/phases/2/cases/8/evaluator/arguments/food", json!([]), "lacks its truth");
         check("/phases/2/cases/3/stop", json!(["", "."]), "/phases/2/cases/3/stop is [");
         check("/phases/2/cases/3/stop", json!(["a", "b", "c", "d", "e"]), "give at most 4");
+        check("/phases/3/repetitions", json!(5000), "/phases plan 10022 requests; at most 10000");
+        check("/phases/1/repetitions", json!(u32::MAX), "it must be 1 to 10000 requests");
+        let deep = || (0..80).fold(json!(1), |inner, _| json!([inner]));
+        check("/chat_template_kwargs", json!({"a": deep()}), "/chat_template_kwargs/a is no value");
+        check("/phases/2/cases/8/evaluator/arguments/food", deep(), "nested deeper than 64 levels");
+        let truth = json!({"kind": "json_value", "expected": deep()});
+        check("/phases/2/cases/0/evaluator", truth, "/evaluator/expected is no value: ");
         check("/frozen_input_tokens", json!({"x": 1}), "/frozen_input_tokens/x is of no planned");
         check(
             "/frozen_input_tokens",
@@ -293,7 +327,7 @@ mod tests {
             match Protocol::parse(&protocol.to_string(), "p.json") {
                 Ok(protocol) => {
                     let planned = plan(&protocol, true);
-                    prop_assert!(planned.len() as u64 <= 4 * MAX_REQUESTS);
+                    prop_assert!(planned.len() as u64 <= MAX_REQUESTS);
                     let ids: BTreeSet<&String> = planned.iter().map(|r| &r.id).collect();
                     prop_assert_eq!(ids.len(), planned.len());
                     prop_assert!(planned.iter().all(|request| request.max_output_tokens > 0));

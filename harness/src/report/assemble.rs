@@ -168,7 +168,7 @@ fn run(config: &Config, status: RunStatus, accounts: &[Account], at: &mut Place)
             "the optional concurrency stage was not selected",
         ),
         optional_concurrency: false,
-        command: crate::command::line(&config.run.argv),
+        command: crate::shell::join(&config.run.argv),
     }
 }
 

@@ -2,6 +2,7 @@
 //! reason. A null without a reason is a mistake of ours and stops the writing.
 
 use crate::fact::Fact;
+use crate::json::escape;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -83,10 +84,6 @@ fn null_leaves(document: &Value) -> Vec<String> {
     let mut found = Vec::new();
     walk(document, "", &mut found); // our own report: as deep as its types are
     found
-}
-
-fn escape(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]

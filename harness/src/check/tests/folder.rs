@@ -1,10 +1,9 @@
 //! A report beside its folder: every file listed, digested and rebuilt.
 
 use super::{Bench, path, protocols};
-use crate::check::{
-    Directory, MANIFEST, MAX_FILES, MAX_LEVELS, MAX_MANIFEST_BYTES, Outcome, Subject, check,
-};
+use crate::check::{Directory, MAX_FILES, MAX_LEVELS, MAX_MANIFEST_BYTES, Outcome, Subject, check};
 use crate::json::Value;
+use crate::manifest::{self, NAME as MANIFEST};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::{fs, process};
@@ -56,7 +55,7 @@ impl Folder {
         let files: BTreeMap<_, _> =
             files.into_iter().filter(|(path, _)| path != MANIFEST).collect();
         let line = |(path, digest): (&String, &Option<String>)| {
-            format!("{}  {path}\n", digest.as_ref().unwrap())
+            manifest::line(path, digest.as_ref().unwrap())
         };
         self.write(MANIFEST, &files.iter().map(line).collect::<String>());
     }
@@ -151,6 +150,14 @@ fn a_folder_without_manifest_is_named() {
         "unsealed",
         |folder| fs::remove_file(folder.0.join(MANIFEST)).unwrap(),
         &["R420 : MANIFEST.sha256 | no such file"],
+    );
+    check_change(
+        "linked",
+        |folder| {
+            fs::rename(folder.0.join(MANIFEST), folder.0.join("check.json")).unwrap();
+            std::os::unix::fs::symlink("check.json", folder.0.join(MANIFEST)).unwrap();
+        },
+        &["R420 : MANIFEST.sha256 | a link or a special file"],
     );
     check_change(
         "scribbled",
