@@ -3,12 +3,14 @@
 
 use argh::{FromArgValue, FromArgs};
 use serde_json::{Map, Value};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use strata_harness::client::base_url::BaseUrl;
 use strata_harness::client::watched::Timeouts;
 use strata_harness::config::Declared;
-use strata_harness::corpus::Suite;
+use strata_harness::corpus::{MAX_PROTOCOL_BYTES, Suite};
 use strata_harness::profile::{Profile, group_names};
 use strata_harness::protocol::Protocol;
 use strata_harness::redact::Redactor;
@@ -68,14 +70,28 @@ pub(crate) enum FailOn {
 }
 
 impl CheckCommand {
-    /// The protocols that reports are checked against.
+    /// The protocols that reports are checked against; a review needs no corpus.
     pub(crate) fn protocols(&self) -> Result<Vec<Protocol>, String> {
-        let carried = Suite::names().into_iter().map(Suite::named);
-        let given = self.protocol.iter().map(|file| Suite::open(file));
-        let suites: Result<Vec<Suite>, _> = given.chain(carried).collect();
-        let suites = suites.map_err(|error| error.to_string())?;
-        Ok(suites.into_iter().map(|suite| suite.protocol).collect())
+        let given = self.protocol.iter().map(|file| read_protocol(file));
+        let carried = Suite::names().into_iter().map(|name| {
+            let suite = Suite::named(name).map_err(|error| error.to_string())?;
+            Ok(suite.protocol)
+        });
+        given.chain(carried).collect()
     }
+}
+
+fn read_protocol(file: &Path) -> Result<Protocol, String> {
+    let place = file.display().to_string();
+    let mut text = String::new();
+    // One more than allowed tells a longer file without trusting its stated size.
+    File::open(file)
+        .and_then(|file| file.take(MAX_PROTOCOL_BYTES + 1).read_to_string(&mut text))
+        .map_err(|error| format!("{place}: cannot be read: {error}"))?;
+    if text.len() as u64 > MAX_PROTOCOL_BYTES {
+        return Err(format!("{place}: longer than {MAX_PROTOCOL_BYTES} bytes; is it a protocol?"));
+    }
+    Protocol::parse(&text, &place).map_err(|error| error.to_string())
 }
 
 /// Print the requests of a protocol, with the digest of each body. Touches no network.

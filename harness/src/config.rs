@@ -34,7 +34,8 @@ pub struct Config {
     pub options: Fact<Options>,
     /// What the machine shows.
     pub machine: Machine,
-    /// Threads of the engine's process.
+    /// Threads of the engine's process; of a server that was found running, those it says it
+    /// computes with.
     pub engine_threads: Fact<u64>,
     /// Digests of the model's files.
     pub model_files: Fact<Vec<HashedFile>>,

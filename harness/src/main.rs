@@ -1,20 +1,22 @@
 //! `strata-bench`: the only file of the harness that reads the environment, prints or exits.
 
-#![allow(clippy::print_stdout, clippy::print_stderr)] // it is this file's task
-
 mod cli;
 
 use argh::FromArgs;
 use cli::{CheckCommand, Cli, Command, FailOn, Output, PlanCommand, RebuildCommand, RunCommand};
 use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::PathBuf;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use strata_harness::bundle::Bundle;
 use strata_harness::check::Severity;
 use strata_harness::client::clock::SystemClock;
+use strata_harness::command::line;
 use strata_harness::config::Stop;
 use strata_harness::engine_process::{SUPERVISE, supervise};
 use strata_harness::rebuild::rebuild;
@@ -46,10 +48,27 @@ fn main() -> ExitCode {
         Err(argument) => Err((Exit::Usage, format!("argument {argument:?} is not UTF-8"))),
     };
     let exit = exit.unwrap_or_else(|(exit, message)| {
-        eprintln!("strata-bench: {message}");
+        tell(&format!("strata-bench: {message}"));
         exit
     });
     ExitCode::from(exit as u8)
+}
+
+/// Writes to standard output. A reader that has seen enough is not an error: what the exit code
+/// says holds without it.
+fn write(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err((Exit::Internal, format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line to standard error, where nothing can be said of a failure.
+fn tell(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 fn dispatch(arguments: &[String]) -> Result<Exit, Failure> {
@@ -63,7 +82,7 @@ fn dispatch(arguments: &[String]) -> Result<Exit, Failure> {
         Ok(Cli { command: Command::Check(command) }) => check_command(&command),
         Ok(Cli { command: Command::Rebuild(command) }) => rebuild_command(&command),
         Err(early) if early.status.is_ok() => {
-            println!("{}", early.output.trim_end());
+            write(&format!("{}\n", early.output.trim_end()))?;
             Ok(Exit::Well)
         }
         Err(early) => Err((Exit::Usage, early.output.trim_end().to_string())),
@@ -72,10 +91,10 @@ fn dispatch(arguments: &[String]) -> Result<Exit, Failure> {
 
 fn print_plan(command: &PlanCommand) -> Result<Exit, Failure> {
     let suite = command.suite().map_err(|message| (Exit::Usage, message))?;
-    match command.output {
-        Output::Json => println!("{:#}", suite.plan_json()),
-        Output::Text => print!("{}", suite.plan_text()),
-    }
+    write(&match command.output {
+        Output::Json => format!("{:#}\n", suite.plan_json()),
+        Output::Text => suite.plan_text(),
+    })?;
     Ok(Exit::Well)
 }
 
@@ -83,10 +102,10 @@ fn check_command(command: &CheckCommand) -> Result<Exit, Failure> {
     let usage = |message: String| (Exit::Usage, message);
     let protocols = command.protocols().map_err(usage)?;
     let outcome = review(&command.path, &protocols).map_err(usage)?;
-    match command.output {
-        Output::Text => print!("{}", outcome.text()),
-        Output::Json => println!("{:#}", outcome.json()),
-    }
+    write(&match command.output {
+        Output::Text => outcome.text(),
+        Output::Json => format!("{:#}\n", outcome.json()),
+    })?;
     let least = match command.fail_on {
         FailOn::Error => Severity::Error,
         FailOn::Warning => Severity::Warning,
@@ -98,7 +117,7 @@ fn rebuild_command(command: &RebuildCommand) -> Result<Exit, Failure> {
     let json = rebuild(&command.folder).map_err(|error| (Exit::Usage, error.to_string()))?;
     let bundle = Bundle::open(&command.folder);
     let changed = bundle.replace_results(&json).map_err(|message| (Exit::Internal, message))?;
-    println!("results.json {}", if changed { "written anew" } else { "unchanged" });
+    write(&format!("results.json {}\n", if changed { "written anew" } else { "unchanged" }))?;
     Ok(Exit::Well)
 }
 
@@ -113,11 +132,8 @@ fn run_command(command: &RunCommand, arguments: &[String]) -> Result<Exit, Failu
     let argv: Vec<String> =
         std::iter::once("strata-bench".to_string()).chain(arguments.iter().cloned()).collect();
     let order = command.order(&argv, credential, &redactor).map_err(usage)?;
-    let internal = |error: std::io::Error| (Exit::Internal, error.to_string());
-    let cancel = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&cancel)).map_err(internal)?;
-    }
+    let internal = |error: io::Error| (Exit::Internal, error.to_string());
+    let cancel = catch_signals().map_err(internal)?;
     let around = Surroundings {
         clock: SystemClock::start(),
         cancel,
@@ -127,7 +143,7 @@ fn run_command(command: &RunCommand, arguments: &[String]) -> Result<Exit, Failu
         run_suffix: format!("{:08x}", RandomState::new().build_hasher().finish() as u32),
         runner: strata_harness::version::runner(),
     };
-    let outcome = run(&order, &around, &mut |line| eprintln!("{line}"));
+    let outcome = run(&order, &around, &mut tell);
     let outcome = outcome.map_err(|error| {
         let exit = match error {
             RunError::Usage(_) => Exit::Usage,
@@ -138,8 +154,19 @@ fn run_command(command: &RunCommand, arguments: &[String]) -> Result<Exit, Failu
         (exit, error.to_string())
     })?;
     let exit = exit_of(&outcome);
-    print_outcome(&outcome, exit, command.output);
+    write(&outcome_text(&outcome, exit, command.output))?;
     Ok(exit)
+}
+
+/// The flag that the first SIGINT or SIGTERM sets; the second ends the process at once.
+fn catch_signals() -> io::Result<Arc<AtomicBool>> {
+    let cancel = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // In this order: the first signal must not find its own mark.
+        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&cancel))?;
+        flag::register(signal, Arc::clone(&cancel))?;
+    }
+    Ok(cancel)
 }
 
 fn exit_of(outcome: &Outcome) -> Exit {
@@ -151,27 +178,30 @@ fn exit_of(outcome: &Outcome) -> Exit {
     }
 }
 
-fn print_outcome(outcome: &Outcome, exit: Exit, output: Output) {
+fn outcome_text(outcome: &Outcome, exit: Exit, output: Output) -> String {
     let results = outcome.results.display();
     match output {
-        Output::Json => println!(
-            "{}",
-            json!({
+        Output::Json => {
+            let outcome = json!({
                 "results": results.to_string(),
                 "status": outcome.status,
                 "status_reasons": outcome.status_reasons,
                 "exit_code": exit as u8,
-            })
-        ),
+            });
+            format!("{outcome}\n")
+        }
         Output::Text => {
             let status = match outcome.status {
                 RunStatus::Complete => "complete",
                 RunStatus::Nonconforming => "nonconforming",
             };
-            println!("{status}: {results}");
+            let mut text = format!("{status}: {results}\n");
             for reason in &outcome.status_reasons {
-                println!("  {reason}");
+                text += &format!("  {reason}\n");
             }
+            let folder = outcome.results.parent().unwrap_or(Path::new("."));
+            let review = ["strata-bench", "check", &folder.display().to_string()];
+            text + &format!("review it: {}\n", line(&review.map(str::to_string)))
         }
     }
 }

@@ -74,7 +74,11 @@ impl Replay<'_> {
 
     fn redact(&self, attempt: &mut Attempt) {
         let clean = |text: &mut String| *text = self.redactor.apply(text);
-        attempt.events.iter_mut().for_each(|event| clean(&mut event.data));
+        attempt.content_type.iter_mut().for_each(clean);
+        for event in &mut attempt.events {
+            event.name.iter_mut().for_each(clean);
+            clean(&mut event.data);
+        }
         attempt.body.iter_mut().for_each(clean);
         attempt.fault.iter_mut().for_each(|fault| clean(&mut fault.message));
     }

@@ -88,6 +88,8 @@ pub enum FailureKind {
     Timeout,
     /// The server, in words: a status or an error object.
     Refused,
+    /// The model, by ending at once: a finished reply without a token of text.
+    Empty,
     /// The server, by breaking the protocol.
     Breach,
 }
@@ -214,15 +216,17 @@ impl Reading {
                 Some(fault) => (fault_kind(fault.kind), fault.message.clone()),
             });
         }
-        let breach = match self.transcript.finish_reason.as_deref() {
-            None => "[DONE] came without a finish_reason".to_string(),
-            Some("stop" | "length" | "tool_calls") if self.transcript.first_delta.is_some() => {
-                return None;
+        let breach = |reason| Some((FailureKind::Breach, reason));
+        match self.transcript.finish_reason.as_deref() {
+            None => breach("[DONE] came without a finish_reason".to_string()),
+            Some("stop" | "length" | "tool_calls") => match self.transcript.first_delta {
+                Some(_) => None,
+                None => Some((FailureKind::Empty, "no token of text arrived".to_string())),
+            },
+            Some(other) => {
+                breach(format!("finish_reason {} is not one a report knows", quote(other)))
             }
-            Some("stop" | "length" | "tool_calls") => "the stream carried no token".to_string(),
-            Some(other) => format!("finish_reason {} is not one a report knows", quote(other)),
-        };
-        Some((FailureKind::Breach, breach))
+        }
     }
 }
 

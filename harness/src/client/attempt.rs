@@ -8,6 +8,8 @@ use crate::record::{Attempt, StampedEvent};
 
 /// Most bytes of one reply that are kept: a day of tokens.
 pub const MAX_REPLY_BYTES: usize = 256 << 20;
+/// Most events of one reply: each takes memory of its own, however short.
+pub const MAX_EVENTS: usize = 1 << 20;
 /// Most bytes kept of a reply that is no event stream: an error with its stack.
 pub const MAX_PLAIN_BYTES: usize = 64 << 10;
 
@@ -59,6 +61,10 @@ fn read_reply(mut reply: Reply, attempt: &mut Attempt) -> Result<(), Fault> {
         let fed = parser.feed(piece.bytes, &mut events).map_err(malformed);
         stamp(&mut events, last_ns, attempt);
         fed?;
+        if attempt.events.len() > MAX_EVENTS {
+            let message = format!("a reply of more than {MAX_EVENTS} events");
+            return Err(Fault::new(FaultKind::Malformed, message));
+        }
     }
     parser.finish(&mut events).map_err(malformed)?;
     stamp(&mut events, last_ns, attempt);
@@ -132,6 +138,19 @@ mod tests {
         let found = record(script);
         assert_eq!(found.http_status, Some(503));
         assert_eq!(found.body.map(|body| body.len()), Some(MAX_PLAIN_BYTES));
+    }
+
+    #[test]
+    fn a_reply_does_not_grow_without_bound() {
+        let check = |reads: Vec<(u64, Vec<u8>)>, expected: &str| {
+            let found = record(Script { reads, ..Script::events(&[]) });
+            let fault = found.fault.map(|fault| (fault.kind, fault.message));
+            assert_eq!(fault, Some((FaultKind::Malformed, expected.to_string())));
+        };
+        let pieces = |text: &str| vec![(1, text.repeat(MAX_EVENTS / 256).into_bytes()); 257];
+        check(pieces("data:\n\n"), "a reply of more than 1048576 events");
+        let line = vec![(1, vec![b'x'; 1 << 20]); 5];
+        check(line, "an event of more than 4194304 bytes; no such answer is expected");
     }
 
     #[test]

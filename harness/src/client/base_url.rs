@@ -1,6 +1,7 @@
 //! The address of a server: plain http, a host, a port, and nothing that must not be published.
 
 use std::fmt;
+use std::net::IpAddr;
 
 /// Where a server listens: `http://HOST:PORT` and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,10 +38,20 @@ impl BaseUrl {
 
     /// Whether the server runs on this machine, so that its hardware can be looked at.
     pub fn is_local(&self) -> bool {
-        let authority = &self.text["http://".len()..];
-        let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
-        host == "localhost" || host == "[::1]" || host.starts_with("127.")
+        is_loopback(&self.text["http://".len()..])
     }
+}
+
+/// Whether `HOST` or `HOST:PORT`, as in a URL, is this machine by its loopback address or by the
+/// name `localhost`. Any other name may be anybody's.
+pub fn is_loopback(authority: &str) -> bool {
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|c| c.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    let v6 = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let address: Result<IpAddr, _> = v6.unwrap_or(host).parse();
+    host == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 impl fmt::Display for BaseUrl {
@@ -80,8 +91,16 @@ mod tests {
             ("http://127.0.0.1:1", true),
             ("http://[::1]:1", true),
             ("http://localhost", true),
+            ("http://127.255.0.1", true),
+            ("http://[::1]", true),
+            ("http://[::ffff:127.0.0.1]:1", true),
             ("http://10.0.0.1:1", false),
             ("http://localhost.example:1", false),
+            ("http://127.evil.example:1", false),
+            ("http://127.0.0.1.evil.example", false),
+            ("http://[::2]:1", false),
+            ("http://[::1:1", false),
+            ("http://:1", false),
         ] {
             assert_eq!(BaseUrl::parse(url).unwrap().is_local(), local, "{url}");
         }

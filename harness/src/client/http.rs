@@ -29,7 +29,8 @@ pub struct Http {
 }
 
 impl Http {
-    /// `bearer` is sent as `Authorization`; setting `cancel` stops a request within a moment.
+    /// `bearer` is sent as `Authorization`; setting `cancel` stops a request within a moment, once
+    /// its connection stands.
     pub fn new(
         base: BaseUrl,
         bearer: Option<String>,
@@ -123,6 +124,11 @@ impl Transport for Http {
             request = request.header("Authorization", format!("Bearer {bearer}"));
         }
         let response = request.send(body).map_err(|error| self.fault(error.into_io()))?;
+        let encoding = response.headers().get("content-encoding");
+        if let Some(encoding) = encoding.filter(|encoding| *encoding != "identity") {
+            let message = format!("the reply is encoded as {encoding:?}, which was not asked for");
+            return Err(Fault::new(FaultKind::Malformed, message));
+        }
         let content_type = response.headers().get("content-type");
         let content_type = content_type.map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned());
         let status = response.status().as_u16();

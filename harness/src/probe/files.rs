@@ -5,7 +5,9 @@ use crate::digest::sha256_of;
 use crate::fact::Fact;
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Most shards a file name may claim.
 const MAX_SHARDS: usize = 1_000;
@@ -30,12 +32,13 @@ fn shards(path: &Path) -> Option<Vec<PathBuf>> {
     Some((1..=count_number).map(shard).collect())
 }
 
-/// Base names and digests in the order of a report, or the first file that cannot be read.
-pub fn hash(paths: &BTreeSet<PathBuf>) -> Fact<Vec<HashedFile>> {
+/// Base names and digests in the order of a report, or the first file that cannot be read. Setting
+/// `cancel` ends it within a moment.
+pub fn hash(paths: &BTreeSet<PathBuf>, cancel: &AtomicBool) -> Fact<Vec<HashedFile>> {
     let mut hashed = BTreeSet::new();
     for path in paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        match File::open(path).and_then(sha256_of) {
+        match File::open(path).and_then(|file| sha256_of(Cancellable { file, cancel })) {
             Ok(sha256) => hashed.insert(HashedFile { path: name, sha256 }),
             Err(error) => return Fact::Unknown(format!("`{name}` cannot be hashed: {error}")),
         };
@@ -44,6 +47,21 @@ pub fn hash(paths: &BTreeSet<PathBuf>) -> Fact<Vec<HashedFile>> {
         return Fact::Unknown(NO_FILE.to_string());
     }
     Fact::Known(hashed.into_iter().collect())
+}
+
+/// A file that reads until the operator stops the run.
+struct Cancellable<'c> {
+    file: File,
+    cancel: &'c AtomicBool,
+}
+
+impl Read for Cancellable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(io::Error::other("the operator interrupted the run"));
+        }
+        self.file.read(buffer)
+    }
 }
 
 /// The reason when nobody says where the model is.
@@ -79,6 +97,8 @@ mod tests {
     fn files_are_hashed_in_byte_order_of_their_names() {
         let tree = Tree::new(&[("z/Big.gguf", "abc"), ("a/small.bin", "")]);
         let paths = ["z/Big.gguf", "a/small.bin"].map(|path| tree.path().join(path));
+        let go_on = AtomicBool::new(false);
+        let hash = |paths: &BTreeSet<PathBuf>| hash(paths, &go_on);
         let Fact::Known(files) = hash(&paths.into_iter().collect()) else { panic!("they exist") };
         assert_eq!(files[0].path, "Big.gguf");
         assert!(files[0].sha256.starts_with("ba7816bf"));
@@ -87,5 +107,9 @@ mod tests {
         let gone = hash(&[tree.path().join("gone")].into_iter().collect());
         let Fact::Unknown(reason) = gone else { panic!("it does not exist") };
         assert!(reason.starts_with("`gone` cannot be hashed: "), "{reason}");
+        go_on.store(true, Ordering::Relaxed);
+        let stopped = hash(&[tree.path().join("z/Big.gguf")].into_iter().collect());
+        let reason = "`Big.gguf` cannot be hashed: the operator interrupted the run".to_string();
+        assert_eq!(stopped, Fact::Unknown(reason));
     }
 }

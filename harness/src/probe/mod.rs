@@ -21,7 +21,7 @@ pub struct Gpu {
     pub name: String,
     pub memory_bytes: u64,
     pub memory_kind: String,
-    pub power_limit_w: f64,
+    pub power_limit_w: Fact<f64>,
 }
 
 /// A drive that holds the model.

@@ -6,7 +6,7 @@ use super::missing::Place;
 use super::*;
 use crate::config::Config;
 use crate::fact::Fact;
-use crate::probe::Drive;
+use crate::probe::{self, Drive};
 
 pub(super) fn protocol(config: &Config, at: &mut Place) -> ProtocolKey {
     ProtocolKey {
@@ -30,8 +30,13 @@ pub(super) fn hardware(config: &Config, at: &mut Place) -> Hardware {
         let drives = drives.into_iter().enumerate();
         drives.map(|(i, drive)| self::storage(drive, &mut list.below(&i.to_string()))).collect()
     });
+    let gpus = at.take("gpus", machine.gpus.clone()).map(|cards| {
+        let mut list = at.below("gpus");
+        let cards = cards.into_iter().enumerate();
+        cards.map(|(i, card)| gpu(card, &mut list.below(&i.to_string()))).collect()
+    });
     Hardware {
-        gpus: at.take("gpus", machine.gpus.clone()),
+        gpus,
         cpu: at.take("cpu", machine.cpu.clone()),
         ram_bytes: at.take("ram_bytes", machine.ram_bytes.clone()),
         storage,
@@ -40,6 +45,16 @@ pub(super) fn hardware(config: &Config, at: &mut Place) -> Hardware {
             config.declared.background.clone(),
             "the runner does not inspect other programs; none were declared with --background",
         ),
+    }
+}
+
+fn gpu(card: probe::Gpu, at: &mut Place) -> Gpu {
+    Gpu {
+        device_index: card.device_index,
+        name: card.name,
+        memory_bytes: card.memory_bytes,
+        memory_kind: card.memory_kind,
+        power_limit_w: at.take("power_limit_w", card.power_limit_w),
     }
 }
 

@@ -9,7 +9,7 @@ pub mod number;
 pub mod status;
 
 use crate::config::Artifact;
-use crate::probe::{Gpu, Named};
+use crate::probe::Named;
 use crate::protocol::{PhaseName, Sampling};
 use crate::transcript::DeltaKind;
 use number::{ClientInstant, ClientTime, EngineTime};
@@ -85,6 +85,17 @@ pub struct Hardware {
     pub ram_bytes: Option<u64>,
     pub storage: Option<Vec<Storage>>,
     pub background_workloads: Option<Vec<String>>,
+}
+
+/// `/hardware/gpus/*`
+#[derive(Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct Gpu {
+    pub device_index: u32,
+    pub name: String,
+    pub memory_bytes: u64,
+    pub memory_kind: String,
+    pub power_limit_w: Option<f64>,
 }
 
 /// `/hardware/storage/*`

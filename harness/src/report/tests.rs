@@ -6,6 +6,7 @@ use crate::corpus::Suite;
 use crate::fact::Fact;
 use crate::fixture::{config, outputs};
 use crate::plan::plan;
+use crate::probe::Gpu;
 use crate::rebuild::rebuild_from;
 use serde_json::{Value, json};
 
@@ -118,4 +119,22 @@ fn fields_stand_in_the_order_of_the_public_report() {
     }
     let (golden, made) = (keys(&golden, "/extensions"), keys(&made, "/extensions"));
     assert_eq!(made[..golden.len()], golden);
+}
+
+#[test]
+fn a_card_without_a_power_limit_has_one_null() {
+    let mut config = config();
+    let why = "nvidia-smi states `[N/A]`".to_string();
+    config.machine.gpus = Fact::Known(vec![Gpu {
+        device_index: 0,
+        name: "A".to_string(),
+        memory_bytes: 1 << 30,
+        memory_kind: "dedicated".to_string(),
+        power_limit_w: Fact::Unknown(why.clone()),
+    }]);
+    let report = rebuild_from(b"", &serde_json::to_vec(&config).unwrap()).unwrap();
+    let report: Value = serde_json::from_slice(&report.json).unwrap();
+    assert_eq!(report["hardware"]["gpus"][0]["memory_bytes"], 1 << 30);
+    assert_eq!(report["hardware"]["gpus"][0]["power_limit_w"], Value::Null);
+    assert_eq!(report["missing"]["/hardware/gpus/0/power_limit_w"], why);
 }

@@ -48,20 +48,20 @@ pub(super) fn describe(
             argv: order.argv.clone(),
             started_engine: server.engine.is_some(),
             api_key_sent: order.credential.is_some(),
-            nonce: order.nonce.clone(),
+            nonce: order.nonce.as_deref().map(|nonce| around.redactor.apply(nonce)),
         },
         declared: order.declared.clone(),
-        server: publishable(description, &around.redactor)?,
-        options: options(order),
+        server: publishable(description, &around.redactor),
+        options: options(order, &around.redactor),
         engine_threads: match &server.engine {
             Some(engine) => process::threads(&around.root, engine.id()),
-            None => Fact::Unknown("the runner did not start the engine's process".to_string()),
+            None => description.count("/device/threads"),
         },
         machine,
         model_files: if order.skip_model_hash {
             Fact::Unknown(files::SKIPPED.to_string())
         } else {
-            files::hash(&files::with_shards(model_paths))
+            files::hash(&files::with_shards(model_paths), &around.cancel)
         },
         runner: around.runner.clone(),
         provenance,
@@ -87,14 +87,18 @@ fn model_paths(order: &Order, description: &SelfDescription) -> Vec<PathBuf> {
     found
 }
 
-fn options(order: &Order) -> Fact<Options> {
+fn options(order: &Order, redactor: &Redactor) -> Fact<Options> {
+    let clean = |options: &Map<String, Value>| redacted(options, redactor);
     match (&order.target, &order.declared_groups) {
         (Target::Profile(profile), _) => {
             let grouped = profile.grouped();
-            Fact::Known(Options { groups: grouped.groups, other: Fact::Known(grouped.other) })
+            Fact::Known(Options {
+                groups: clean(&grouped.groups),
+                other: Fact::Known(clean(&grouped.other)),
+            })
         }
         (Target::Url(_), Some(groups)) => Fact::Known(Options {
-            groups: groups.clone(),
+            groups: clean(groups),
             other: Fact::Unknown("only the groups of --config are declared".to_string()),
         }),
         (Target::Url(_), None) => Fact::Unknown(
@@ -149,19 +153,33 @@ fn write_provenance(
 }
 
 /// The description without what is private, and without the template, which has its own file.
-fn publishable(
-    description: &SelfDescription,
-    redactor: &Redactor,
-) -> Result<SelfDescription, RunError> {
-    let internal = |error: serde_json::Error| RunError::Internal(error.to_string());
+fn publishable(description: &SelfDescription, redactor: &Redactor) -> SelfDescription {
     let mut description = description.clone();
     if let Fact::Known(status) = &mut description.status
         && let Some(template) = status.get_mut("template").and_then(Value::as_object_mut)
     {
         template.remove("text");
     }
-    let text = serde_json::to_string(&description).map_err(internal)?;
-    serde_json::from_str(&redactor.apply(&text)).map_err(internal)
+    let clean = |answer: Fact<Value>| answer.map(|value| redacted_value(&value, redactor));
+    SelfDescription { status: clean(description.status), models: clean(description.models) }
+}
+
+/// The same members, no text of them private. Texts are taken one by one: in JSON as written, a
+/// secret with a quotation mark would not be found.
+fn redacted(members: &Map<String, Value>, redactor: &Redactor) -> Map<String, Value> {
+    let clean =
+        |(key, value): (&String, &Value)| (redactor.apply(key), redacted_value(value, redactor));
+    members.iter().map(clean).collect()
+}
+
+/// `value` is no deeper than serde_json reads.
+fn redacted_value(value: &Value, redactor: &Redactor) -> Value {
+    match value {
+        Value::String(text) => Value::String(redactor.apply(text)),
+        Value::Array(items) => items.iter().map(|item| redacted_value(item, redactor)).collect(),
+        Value::Object(members) => Value::Object(redacted(members, redactor)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
 }
 
 /// The reason for everything about a machine that is not this one.

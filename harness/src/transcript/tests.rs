@@ -162,10 +162,13 @@ fn no_bad_end_is_a_success() {
 }
 
 #[test]
-fn a_role_alone_is_no_token() {
-    let script = Script::events(&[(1, &(delta(ROLE) + &finish("stop") + DONE))]);
-    let failure = read(script).failure.unwrap();
-    assert_eq!(failure.reason, "the stream carried no token");
+fn an_immediate_end_is_a_failure_of_the_model_not_of_the_wire() {
+    for first in [delta(ROLE), String::new()] {
+        let script = Script::events(&[(1, &(first + &finish("stop") + &data(USAGE) + DONE))]);
+        let failure = read(script).failure.unwrap();
+        let found = (failure.kind, failure.reason.as_str());
+        assert_eq!(found, (FailureKind::Empty, "no token of text arrived"));
+    }
 }
 
 #[test]

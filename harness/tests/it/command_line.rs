@@ -1,7 +1,8 @@
 //! What the program says: help, and refusals in words with exit code 2.
 
 use super::stub::{Folder, bench, code};
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 fn help(arguments: &[&str]) -> String {
     let output = bench(arguments).output().unwrap();
@@ -22,14 +23,14 @@ fn help_texts() {
 fn a_plan_needs_no_server() {
     let output = bench(&["plan", "--suite", "embedded-v1"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(text.lines().count(), 2 + 26);
-    let first = text.lines().nth(2).unwrap();
-    assert!(first.starts_with("warmup "), "{first}");
+    let requests: Vec<&str> = text.lines().skip(2).collect();
+    assert!(requests[0].starts_with("warmup "), "{text}");
+    let optional = requests.iter().filter(|line| line.ends_with("  optional"));
+    assert_eq!((requests.len(), optional.count()), (26, 4), "{text}");
     let json = bench(&["plan", "--suite", "embedded-v1", "--output", "json"]).output().unwrap();
     let plan: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
-    let rows = &plan["requests"];
-    assert_eq!(rows[21]["id"], "sanity-T4");
-    assert_eq!(rows[21]["body_sha256"].as_str().unwrap().len(), 64);
+    assert_eq!(plan["requests"][21]["id"], "sanity-T4");
+    assert_eq!(plan["requests"][21]["body_sha256"].as_str().unwrap().len(), 64);
 }
 
 /// Exit code 2 and this line, `OUT` being the folder of the test.
@@ -78,6 +79,64 @@ fn unusable_orders_are_refused() {
     );
     let unknown = bench(&["run", "--sweet"]).output().unwrap();
     assert_eq!(code(&unknown), 2);
+}
+
+fn spec(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+#[test]
+fn a_reader_that_leaves_early_changes_no_exit_code() {
+    let report = spec("golden/reports/embedded.json").display().to_string();
+    for (arguments, expected) in [
+        (&["plan", "--suite", "embedded-v1"][..], 0),
+        (&["plan", "--suite", "embedded-v1", "--output", "json"], 0),
+        (&["check", &report, "--output", "json"], 0),
+        (&["run", "--help"], 0),
+        (&["run"], 2),
+    ] {
+        let nobody = || {
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            writer
+        };
+        let output = bench(arguments).stdout(nobody()).output().unwrap();
+        assert_eq!(code(&output), expected, "{output:?}");
+        assert!(expected == 2 || output.stderr.is_empty(), "{output:?}");
+        let output = bench(arguments).stderr(nobody()).output().unwrap();
+        assert_eq!(code(&output), expected, "{output:?}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")] // others have no device that is always full
+fn an_output_that_cannot_be_written_is_an_error() {
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = bench(&["plan", "--suite", "embedded-v1"]).stdout(full).output().unwrap();
+    assert_eq!(code(&output), 1);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.starts_with("strata-bench: cannot write to standard output: "), "{text}");
+}
+
+#[test]
+fn a_review_needs_the_protocol_file_alone() {
+    let folder = Folder::new();
+    let (protocol, report) = (folder.path("p.json"), spec("golden/reports/embedded.json"));
+    let check = |text: &str, expected: i32, words: &str| {
+        fs::write(&protocol, text).unwrap();
+        let mut command = bench(&["check"]);
+        command.arg(&report).arg("--protocol").arg(&protocol);
+        let output = command.output().unwrap();
+        assert_eq!(code(&output), expected, "{output:?}");
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(text.contains(words), "{text}");
+    };
+    let carried = fs::read_to_string(spec("spec/protocols/embedded-v1.json")).unwrap();
+    check(&carried, 0, "");
+    // The file is what counts, even against a protocol that is carried.
+    check(&carried.replace("\"max_output_tokens\": 64", "\"max_output_tokens\": 65"), 4, "65");
+    check("{}", 2, "p.json: not a protocol: missing field `id`");
+    check(&" ".repeat((4 << 20) + 1), 2, "p.json: longer than 4194304 bytes; is it a protocol?");
 }
 
 #[test]

@@ -16,7 +16,8 @@ fn profile(folder: &Folder, stub: &Stub, script: &str, ready_line: Option<&str>)
     let profile = json!({
         "schema_version": 1, "name": "shell", "program": "sh",
         "subcommand": ["-c", script.replace("URL", &stub.url)],
-        "model": "model.gguf", "options": {"--kv": "f16", "--ctx": "512"},
+        "model": "model.gguf",
+        "options": {"--kv": "f16", "--ctx": "512", "--offload-dir": "/tmp/no/such"},
         "port_option": "--port", "ready_line": ready_line, "ready_path": "/health",
         "ready_timeout_s": 2,
     });
@@ -48,7 +49,12 @@ fn a_started_engine_gives_a_complete_run() {
     assert_eq!(report["extensions"]["started_engine"], true);
     assert_eq!(report["extensions"]["engine_threads"], 1);
     assert_eq!(report["configuration"]["kv_cache"], json!({"--kv": "f16"}));
-    assert_eq!(report["extensions"]["other_engine_options"], json!({"--ctx": "512"}));
+    let other = json!({"--ctx": "512", "--offload-dir": "<tmp>/no/such"});
+    assert_eq!(report["extensions"]["other_engine_options"], other);
+    let told = String::from_utf8(output.stdout).unwrap();
+    let out = folder.path("out").display().to_string();
+    assert!(told.contains(&format!(": {out}/results.json\n")), "{told}");
+    assert!(told.ends_with(&format!("\nreview it: strata-bench check {out}\n")), "{told}");
     assert_eq!(report["model"]["files"][0]["path"], "model.gguf");
     assert_eq!(report["artifacts"][5]["path"], "provenance/engine.log");
     let template = &report["extensions"]["status_missing"]["template"];
@@ -56,7 +62,34 @@ fn a_started_engine_gives_a_complete_run() {
     let log = fs::read_to_string(folder.path("out/provenance/engine.log")).unwrap();
     let arguments = log.lines().next().unwrap();
     assert!(arguments.starts_with("arguments: --model <tmp>/"), "{log}");
-    assert!(arguments.ends_with("/model.gguf --kv f16 --ctx 512 --port 0"), "{log}");
+    assert!(
+        arguments.ends_with("/model.gguf --kv f16 --ctx 512 --offload-dir <tmp>/no/such --port 0"),
+        "{log}"
+    );
+}
+
+/// Hashing 64 GiB takes a minute and more; the file takes no room.
+#[test]
+fn an_interruption_does_not_wait_for_a_big_model() {
+    let (stub, folder) = (Honest::start(), Folder::new());
+    let profile = profile(&folder, &stub, "echo listening on URL; exec sleep 60", READY);
+    let model = fs::File::options().write(true).open(folder.path("model.gguf")).unwrap();
+    model.set_len(64 << 30).unwrap();
+    let mut runner = run(&folder, &profile).stdout(Stdio::null()).spawn().unwrap();
+    await_true("the run begins", || folder.path("out/provenance/corpus-build.json").exists());
+    thread::sleep(Duration::from_millis(100));
+    let began = Instant::now();
+    let pid = rustix::process::Pid::from_child(&runner);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(runner.wait().unwrap().code(), Some(130));
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(stub.bodies().is_empty());
+    let report = read_json(&folder.path("out/results.json"));
+    let reason = "`model.gguf` cannot be hashed: the operator interrupted the run";
+    assert_eq!(report["missing"]["/model/files"], reason);
+    assert_eq!(report["requests"][0]["status"], "skipped");
+    let review = bench(&["check"]).arg(folder.path("out")).output().unwrap();
+    assert_eq!(code(&review), 0, "{review:?}");
 }
 
 /// Exit code 6 and a message that contains `expected`.

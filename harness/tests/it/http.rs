@@ -1,6 +1,6 @@
 //! The client over loopback: limits, faults, and how true its stamps are.
 
-use super::stub::{Reply, Stub};
+use super::stub::{Deaf, Reply, Stub};
 use std::net::TcpListener;
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use strata_harness::client::http::Http;
 use strata_harness::client::transport::FaultKind;
 use strata_harness::client::watched::Timeouts;
 use strata_harness::record::Attempt;
+use strata_harness::transcript::{FailureKind, transcribe};
 
 const LONG: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(150);
@@ -71,6 +72,50 @@ fn limits_hold() {
         (FaultKind::Timeout, "the reply did not end within 150ms (--timeout-total)"),
         1..4,
     );
+}
+
+#[test]
+fn a_connection_that_nobody_answers_is_given_up() {
+    let deaf = Deaf::start();
+    let start = Instant::now();
+    let fault = ask(&deaf.url, Timeouts { connect: SHORT, ..TIMEOUTS }).fault.unwrap();
+    let expected = format!("no connection to {} within 150ms (--timeout-connect)", deaf.url);
+    assert_eq!((fault.kind, fault.message), (FaultKind::Connect, expected));
+    assert!((SHORT / 2..SHORT * 4).contains(&start.elapsed()), "{:?}", start.elapsed());
+}
+
+/// A reply of this head and body is one failure of this kind, for a reason that begins so.
+fn check_failure(head: &str, body: Vec<u8>, kind: FailureKind, reason: &str) {
+    let head = format!("HTTP/1.1 {head}\r\nConnection: close\r\n\r\n");
+    let stub = Stub::start(Box::new(move |_| {
+        let pieces = vec![(Duration::ZERO, body.clone())];
+        Some(Reply { head: head.clone(), pieces, linger: Duration::ZERO })
+    }));
+    let found = transcribe(&ask(&stub.url, TIMEOUTS)).failure.unwrap();
+    assert_eq!(found.kind, kind, "{found:?}");
+    assert!(found.reason.starts_with(reason) && found.reason.len() < 300, "{found:?}");
+}
+
+#[test]
+fn odd_replies_are_failures_with_a_reason() {
+    use FailureKind::{Breach, Lost, Refused};
+    const STREAM: &str = "200 OK\r\nContent-Type: text/event-stream";
+    let much = vec![b'x'; 5 << 20];
+    let long = "an event of more than 4194304 bytes";
+    check_failure(STREAM, much.clone(), Breach, long);
+    check_failure(STREAM, [b"data: ", &much[..]].concat(), Breach, long);
+    check_failure(STREAM, vec![], Breach, "the stream ended without [DONE]");
+    let html = "HTTP 200, text/html instead of an event stream: `<html>";
+    check_failure("200 OK\r\nContent-Type: text/html", b"<html>Hi".to_vec(), Refused, html);
+    let bare = "HTTP 200, no content type instead of an event stream: `xxx";
+    check_failure("200 OK", much, Refused, bare);
+    let moved = "HTTP 302, no content type instead of an event stream";
+    check_failure("302 Found\r\nLocation: http://127.0.0.1:1/", vec![], Refused, moved);
+    let gzip = "the reply is encoded as \"gzip\", which was not asked for";
+    let head = format!("{STREAM}\r\nContent-Encoding: gzip");
+    check_failure(&head, b"\x1f\x8b\x08\0".to_vec(), Breach, gzip);
+    let head = format!("{STREAM}\r\nContent-Length: 99");
+    check_failure(&head, event("{}"), Lost, "the connection broke");
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Whole runs against a server that is attached to: the folder, its report, and every way out.
 
-use super::stub::{Folder, Honest, Reply, Stub, bench, code, read_json};
+use super::stub::{Deaf, Folder, Honest, Reply, Stub, bench, code, read_json};
 use serde_json::json;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use strata_harness::corpus::Suite;
 use strata_harness::digest::sha256;
 
@@ -46,6 +46,9 @@ fn a_run_fills_its_folder() {
     );
     assert!(line.contains(r"--track-notes 'it'\''s a test'"), "{line}");
     assert!(!line.contains(folder.path("").to_str().unwrap()), "{line}");
+    assert_eq!(report["extensions"]["engine_threads"], 2);
+    assert_eq!(report["run"]["optional_concurrency"], false);
+    assert_eq!(report["request_counts"]["concurrency"]["planned"], 0);
     let reason = &report["missing"]["/configuration/kv_cache"];
     assert!(reason.as_str().unwrap().starts_with("engine options are not exposed"), "{reason}");
 
@@ -116,6 +119,39 @@ fn a_server_that_is_not_there() {
     assert!(!folder.path("out").exists(), "the next attempt may use the same name");
 }
 
+fn interrupt(child: &std::process::Child) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+}
+
+#[test]
+fn a_server_that_does_not_answer() {
+    let (deaf, folder) = (Deaf::start(), Folder::new());
+    let start = |seconds| {
+        bench(&["run", "--suite", "embedded-v1", "--url", &deaf.url, "--timeout-connect", seconds])
+            .arg("--out")
+            .arg(folder.path("out"))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let output = start("0.2").wait_with_output().unwrap();
+    assert_eq!(code(&output), 6, "{output:?}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("within 200ms (--timeout-connect)"), "{text}");
+
+    // The first Ctrl-C waits for the connection, the second for nothing.
+    let mut child = start("60");
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(20), "two signals do not end it");
+        std::thread::sleep(Duration::from_millis(200));
+        interrupt(&child);
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((code(&output), output.stderr.len()), (130, 0), "{output:?}");
+}
+
 #[test]
 fn a_server_that_dies_leaves_a_partial_report() {
     let honest = Honest::new();
@@ -171,8 +207,7 @@ fn an_interrupted_run_leaves_a_partial_report() {
     let first = lines.next().unwrap().unwrap();
     assert!(first.starts_with("[ 1/22] warmup completed"), "{first}");
     std::thread::sleep(Duration::from_millis(100));
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let report = read_json(&folder.path("out/results.json"));
     let rows = report["requests"].as_array().unwrap();
@@ -209,7 +244,7 @@ fn bodies_are_equal_between_runs_and_differ_with_a_nonce() {
 #[test]
 fn the_key_is_nowhere_in_the_folder() {
     let honest = Honest::new();
-    let key = "correct-horse-battery";
+    let key = "correct \"horse\" battery";
     let stub = Stub::start(Box::new(move |asked| {
         assert!(asked.head.contains(key), "{}", asked.head);
         let mut reply = honest.answer(asked);
@@ -219,7 +254,16 @@ fn the_key_is_nowhere_in_the_folder() {
         Some(reply)
     }));
     let folder = Folder::new();
-    let output = command(&stub, &folder, &["--credential-env", "BENCH_KEY", "--track-notes", key])
+    let mut groups = json!({
+        "kv_cache": {}, "expert_cache": {}, "offloading": {}, "prefill": {}, "mtp": {},
+        "calibration": {}, "experimental_options": {},
+    });
+    groups["offloading"] = json!({"--key": key, "--in": "/tmp/no/such"});
+    fs::write(folder.path("c.json"), groups.to_string()).unwrap();
+    let config = folder.path("c.json").display().to_string();
+    let more = ["--credential-env", "BENCH_KEY", "--track-notes", key, "--config", &config];
+    let output = command(&stub, &folder, &more)
+        .args(["--nonce", key])
         .env("BENCH_KEY", key)
         .output()
         .unwrap();
@@ -227,11 +271,14 @@ fn the_key_is_nowhere_in_the_folder() {
     let report = read_json(&folder.path("out/results.json"));
     assert_eq!(report["extensions"]["api_key_sent"], true);
     assert_eq!(report["configuration"]["track_notes"], "<secret>");
+    let offloading = json!({"--key": "<secret>", "--in": "<tmp>/no/such"});
+    assert_eq!(report["configuration"]["offloading"], offloading);
     for place in ["out", "out/provenance"] {
         for entry in fs::read_dir(folder.path(place)).unwrap() {
             let path = entry.unwrap().path();
             let text = path.is_file().then(|| fs::read_to_string(&path).unwrap());
-            assert!(!text.unwrap_or_default().contains(key), "{}", path.display());
+            let text = text.unwrap_or_default();
+            assert!(!text.contains("horse") && !text.contains("/tmp"), "{}", path.display());
         }
     }
 }

@@ -83,6 +83,27 @@ impl Stub {
     }
 }
 
+/// An address whose queue of connections is full: the kernel leaves the next one unanswered.
+pub(crate) struct Deaf {
+    pub(crate) url: String,
+    _listener: TcpListener,
+    _queue: Vec<TcpStream>,
+}
+
+impl Deaf {
+    pub(crate) fn start() -> Deaf {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        rustix::net::listen(&listener, 0).unwrap(); // once more, for the shortest queue there is
+        let address = listener.local_addr().unwrap();
+        let mut queue = Vec::new();
+        while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(100)) {
+            queue.push(stream);
+            assert!(queue.len() < 64, "this system's shortest queue has no end");
+        }
+        Deaf { url: format!("http://{address}"), _listener: listener, _queue: queue }
+    }
+}
+
 fn read_request(stream: &TcpStream) -> Option<Asked> {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
