@@ -16,7 +16,6 @@ use std::sync::atomic::AtomicBool;
 use strata_harness::bundle::Bundle;
 use strata_harness::check::Severity;
 use strata_harness::client::clock::SystemClock;
-use strata_harness::command::line;
 use strata_harness::config::Stop;
 use strata_harness::engine_process::{SUPERVISE, supervise};
 use strata_harness::rebuild::rebuild;
@@ -24,6 +23,7 @@ use strata_harness::redact::Redactor;
 use strata_harness::report::RunStatus;
 use strata_harness::review::review;
 use strata_harness::run::{Outcome, RunError, Surroundings, run};
+use strata_harness::shell;
 
 /// What a shell is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -201,7 +201,7 @@ fn outcome_text(outcome: &Outcome, exit: Exit, output: Output) -> String {
             }
             let folder = outcome.results.parent().unwrap_or(Path::new("."));
             let review = ["strata-bench", "check", &folder.display().to_string()];
-            text + &format!("review it: {}\n", line(&review.map(str::to_string)))
+            text + &format!("review it: {}\n", shell::join(&review.map(str::to_string)))
         }
     }
 }

@@ -4,6 +4,7 @@
 use crate::config::{Artifact, Config};
 use crate::digest::sha256;
 use crate::plain_file;
+use crate::plan::plan;
 use crate::record;
 use crate::report::assemble::{Assembled, assemble};
 use std::fmt;
@@ -45,6 +46,7 @@ pub fn rebuild_from(outputs: &[u8], config: &[u8]) -> Result<Assembled, RebuildE
     let problem = |problem: String| RebuildError { problem };
     let attempts = record::read(outputs).map_err(|error| problem(error.to_string()))?;
     let parsed = Config::parse(config).map_err(problem)?;
+    refuse_what_was_cut(outputs, attempts.len(), &parsed).map_err(problem)?;
     let artifact = |kind: &str, path: &str, bytes| Artifact {
         kind: kind.to_string(),
         path: path.to_string(),
@@ -53,4 +55,25 @@ pub fn rebuild_from(outputs: &[u8], config: &[u8]) -> Result<Assembled, RebuildE
     let artifacts =
         [artifact("outputs", "outputs.jsonl", outputs), artifact("config", "config.json", config)];
     assemble(&parsed, &attempts, artifacts).map_err(problem)
+}
+
+/// A run that was killed may leave a torn last line and requests unsent; one that ended leaves
+/// neither.
+fn refuse_what_was_cut(outputs: &[u8], attempts: usize, config: &Config) -> Result<(), String> {
+    let Some(end) = &config.end else { return Ok(()) };
+    if outputs.last().is_some_and(|last| *last != b'\n') {
+        return Err(
+            "outputs.jsonl: the last line is cut, but config.json says that the run ended: \
+                    put the file back as it was"
+                .to_string(),
+        );
+    }
+    let planned = plan(&config.protocol, false).len();
+    if end.stop.is_none() && attempts != planned {
+        return Err(format!(
+            "outputs.jsonl: {attempts} attempts, but config.json says that all {planned} were \
+             made: put the file back as it was"
+        ));
+    }
+    Ok(())
 }

@@ -72,6 +72,25 @@ fn a_run_fills_its_folder() {
     );
     rebuilds(&folder);
     passes(&folder);
+    a_cut_record_is_refused(&folder);
+}
+
+/// A run that ended left a whole record: what is gone from it is not made up for.
+fn a_cut_record_is_refused(folder: &Folder) {
+    let path = folder.path("out/outputs.jsonl");
+    let whole = fs::read_to_string(&path).unwrap();
+    let (lines, last) = whole.trim_end().rsplit_once('\n').unwrap();
+    for (cut, expected) in [
+        (format!("{lines}\n{}", &last[..last.len() / 2]), "the last line is cut"),
+        (format!("{lines}\n"), "21 attempts, but config.json says that all 22 were made"),
+    ] {
+        fs::write(&path, cut).unwrap();
+        let output = bench(&["rebuild", folder.path("out").to_str().unwrap()]).output().unwrap();
+        let error = String::from_utf8(output.stderr.clone()).unwrap();
+        assert_eq!(code(&output), 2, "{error}");
+        assert!(error.contains(expected), "{error}");
+    }
+    fs::write(&path, whole).unwrap();
 }
 
 /// `check` finds no error in the folder; its findings.
