@@ -11,9 +11,9 @@ use strata_harness::client::base_url::BaseUrl;
 use strata_harness::client::watched::Timeouts;
 use strata_harness::config::Declared;
 use strata_harness::corpus::{MAX_PROTOCOL_BYTES, Suite};
-use strata_harness::profile::{Profile, group_names};
 use strata_harness::protocol::Protocol;
 use strata_harness::redact::Redactor;
+use strata_harness::run::profile::{Profile, group_names};
 use strata_harness::run::{Order, Target};
 
 /// Longest limit on a request: a day.

@@ -5,7 +5,7 @@ use crate::corpus::Lengths;
 use crate::fact::Fact;
 use crate::probe::{HashedFile, Machine};
 use crate::protocol::Protocol;
-use crate::server::SelfDescription;
+use crate::run::server::SelfDescription;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

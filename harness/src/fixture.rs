@@ -8,7 +8,7 @@ use crate::fact::Fact;
 use crate::plan::Planned;
 use crate::probe::{HashedFile, Machine};
 use crate::protocol::Protocol;
-use crate::server::SelfDescription;
+use crate::run::server::SelfDescription;
 use serde_json::{Map, Value, json};
 
 pub(crate) fn protocol() -> Protocol {
@@ -97,7 +97,10 @@ pub(crate) fn config() -> Config {
             models: Fact::Unknown("not asked".to_string()),
         },
         options: Fact::Known(Options {
-            groups: crate::profile::group_names().into_iter().map(|g| (g, json!({}))).collect(),
+            groups: crate::run::profile::group_names()
+                .into_iter()
+                .map(|g| (g, json!({})))
+                .collect(),
             other: Fact::Known(Map::new()),
         }),
         machine: Machine { cpu: text("a processor"), ..Machine::unknown("not looked at") },

@@ -1,10 +1,15 @@
 //! A whole run: a server started or found, asked what it is, the protocol replayed against it, and
 //! the folder written. The measured part is `replay`; what a report says of it is `rebuild`'s.
 
+pub mod bundle;
 mod describe;
+pub mod engine_process;
+pub mod nonce;
+pub mod profile;
 mod reach;
+pub mod replay;
+pub mod server;
 
-use crate::bundle::{Bundle, RESULTS};
 use crate::client::base_url::BaseUrl;
 use crate::client::clock::SystemClock;
 use crate::client::watched::Timeouts;
@@ -13,14 +18,15 @@ use crate::corpus::{Corpus, Suite};
 use crate::fact::Fact;
 use crate::plan::plan;
 use crate::probe::{cpu, process};
-use crate::profile::Profile;
-use crate::rebuild::rebuild_from;
 use crate::record::Recorder;
 use crate::redact::Redactor;
-use crate::replay::{Replay, Sending};
 use crate::report::RunStatus;
 use crate::report::number::round;
-use crate::transcript::FailureKind;
+use crate::report::rebuild::rebuild_from;
+use crate::report::transcript::FailureKind;
+use crate::run::bundle::{Bundle, RESULTS};
+use crate::run::profile::Profile;
+use crate::run::replay::{Replay, Sending};
 use describe::{NOT_LOCAL, describe};
 use reach::Server;
 use serde_json::{Map, Value};
@@ -181,7 +187,7 @@ fn sendings(order: &Order) -> Result<Vec<Sending<'_>>, RunError> {
             })?;
             let body = match &order.nonce {
                 None => body.to_string(),
-                Some(nonce) => crate::nonce::prefix(body, nonce)
+                Some(nonce) => crate::run::nonce::prefix(body, nonce)
                     .map_err(|error| RunError::Usage(format!("{}: {error}", planned.id)))?,
             };
             Ok((planned, body))

@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use strata_harness::check::{Directory, Severity, Subject, check};
 use strata_harness::corpus::Suite;
 use strata_harness::protocol::Protocol;
-use strata_harness::rebuild::rebuild;
+use strata_harness::report::rebuild::rebuild;
 
 const BENCH: &str = env!("CARGO_BIN_EXE_strata-bench");
 /// The sanity cases the bundled model gets right.

@@ -15,6 +15,7 @@ mod protocol;
 mod provenance;
 mod quality;
 mod report;
+pub mod review;
 mod rule;
 mod rules;
 mod shape;

@@ -5,12 +5,12 @@ use super::missing::{Place, Reasons};
 use super::number::ClientInstant;
 use super::status::{self, Evidence};
 use super::*;
-use crate::account::{Account, Context, account};
 use crate::config::Config;
 use crate::plan::{Planned, plan};
 use crate::record::Attempt;
-use crate::summary::{notes, summarise};
-use crate::transcript::FailureKind;
+use crate::report::account::{Account, Context, account};
+use crate::report::summary::{notes, summarise};
+use crate::report::transcript::FailureKind;
 use std::collections::BTreeMap;
 
 /// Where the template lies.

@@ -3,11 +3,11 @@
 
 use super::missing::Place;
 use super::*;
-use crate::account::Account;
 use crate::config::{Config, End};
 use crate::fact::Fact;
 use crate::plan::Planned;
 use crate::record::Attempt;
+use crate::report::account::Account;
 use std::collections::BTreeMap;
 
 /// The program's name in `/extensions/runner`.

@@ -1,17 +1,22 @@
 //! A report, format `strata-standard-benchmark`, schema 1: its fields in the order they are
 //! printed. Types only; `assemble` fills them.
 
+pub mod account;
 pub mod assemble;
 mod environment;
+pub mod evaluate;
 mod extensions;
 pub mod missing;
 pub mod number;
+pub mod rebuild;
 pub mod status;
+pub mod summary;
+pub mod transcript;
 
 use crate::config::Artifact;
 use crate::probe::Named;
 use crate::protocol::{PhaseName, Sampling};
-use crate::transcript::DeltaKind;
+use crate::report::transcript::DeltaKind;
 use number::{ClientInstant, ClientTime, EngineTime};
 use serde::Serialize;
 use serde_json::{Map, Value};

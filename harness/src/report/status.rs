@@ -169,7 +169,7 @@ mod tests {
     use crate::fact::Fact;
     use crate::fixture::{Honest, config, outputs};
     use crate::plan::plan;
-    use crate::rebuild::rebuild_from;
+    use crate::report::rebuild::rebuild_from;
     use serde_json::{Value, json};
 
     /// The reasons of an honest run of which the value at `pointer` in config.json is another.

@@ -7,7 +7,7 @@ use crate::fact::Fact;
 use crate::fixture::{config, outputs};
 use crate::plan::plan;
 use crate::probe::Gpu;
-use crate::rebuild::rebuild_from;
+use crate::report::rebuild::rebuild_from;
 use serde_json::{Value, json};
 
 const GOLDEN: &str = include_str!("../../../golden/reports/full.json");

@@ -3,7 +3,6 @@
 
 use super::reach::Server;
 use super::{Order, RunError, Surroundings, Target, corpus};
-use crate::bundle::Bundle;
 use crate::client::clock::Clock;
 use crate::config::{Artifact, Config, Options, Run, SCHEMA_VERSION};
 use crate::corpus::{Corpus, Lengths, Suite};
@@ -11,7 +10,8 @@ use crate::fact::Fact;
 use crate::probe::{Machine, files, process};
 use crate::redact::Redactor;
 use crate::report::assemble::TEMPLATE_PATH;
-use crate::server::SelfDescription;
+use crate::run::bundle::Bundle;
+use crate::run::server::SelfDescription;
 use serde_json::{Map, Value};
 use std::fs;
 use std::path::PathBuf;

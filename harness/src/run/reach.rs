@@ -1,13 +1,13 @@
 //! Gets a server to answer: one that runs, or an engine started from a profile.
 
 use super::{Order, RunError, Surroundings, Target};
-use crate::bundle::Bundle;
 use crate::client::base_url::BaseUrl;
 use crate::client::http::Http;
 use crate::client::transport::{Fault, FaultKind};
-use crate::engine_process::{EngineProcess, Launch, StartError, free_port};
-use crate::profile::Profile;
-use crate::server::SelfDescription;
+use crate::run::bundle::Bundle;
+use crate::run::engine_process::{EngineProcess, Launch, StartError, free_port};
+use crate::run::profile::Profile;
+use crate::run::server::SelfDescription;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

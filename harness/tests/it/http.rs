@@ -15,7 +15,7 @@ use strata_harness::client::http::Http;
 use strata_harness::client::transport::FaultKind;
 use strata_harness::client::watched::Timeouts;
 use strata_harness::record::Attempt;
-use strata_harness::transcript::{FailureKind, transcribe};
+use strata_harness::report::transcript::{FailureKind, transcribe};
 
 const LONG: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(150);

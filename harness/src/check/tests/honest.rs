@@ -5,7 +5,7 @@ use crate::check::{Severity, Subject, check};
 use crate::config::{Artifact, Config, End, Stop};
 use crate::fixture::{Honest, config, outputs};
 use crate::plan::plan;
-use crate::rebuild::rebuild_from;
+use crate::report::rebuild::rebuild_from;
 use proptest::prelude::*;
 use proptest::sample::Index;
 

@@ -1,7 +1,6 @@
 //! The measured part of a run: the planned requests, one at a time and in order, each recorded
 //! before the next is sent. What goes wrong is recorded too; nothing is sent twice.
 
-use crate::account::{Context, account};
 use crate::client::attempt::attempt;
 use crate::client::clock::Clock;
 use crate::client::transport::Transport;
@@ -10,9 +9,10 @@ use crate::plan::Planned;
 use crate::protocol::PassedReasons;
 use crate::record::{Attempt, Recorder};
 use crate::redact::Redactor;
+use crate::report::account::{Context, account};
 use crate::report::missing::Reasons;
+use crate::report::transcript::FailureKind;
 use crate::report::{Request, RequestStatus};
-use crate::transcript::FailureKind;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 

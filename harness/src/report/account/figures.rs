@@ -4,8 +4,8 @@
 use crate::fact::Fact;
 use crate::report::missing::Place;
 use crate::report::number::{ClientInstant, ClientTime, EngineTime};
+use crate::report::transcript::{EngineTimings, Transcript};
 use crate::report::{ClientOffsets, Metrics, Sources, Timings, Tokens};
-use crate::transcript::{EngineTimings, Transcript};
 
 /// The numbers of a row, each known or with the reason why not.
 pub(super) struct Figures {

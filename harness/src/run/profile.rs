@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Which options belong to which group of `/configuration`; all others are other options.
-const OPTION_GROUPS: &str = include_str!("../../spec/option-groups.json");
+const OPTION_GROUPS: &str = include_str!("../../../spec/option-groups.json");
 
 /// A profile file. Unknown fields are refused.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn the_embedded_profile_is_one() {
-        let text = include_str!("../../spec/profiles/embedded.json");
+        let text = include_str!("../../../spec/profiles/embedded.json");
         let profile = Profile::parse(text, PathBuf::from("spec/profiles")).unwrap();
         let words = profile.arguments(0).join(" ");
         let expected = "serve --model \
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_schema_names_the_same_fields() {
-        let schema = include_str!("../../spec/schema/profile.schema.json");
+        let schema = include_str!("../../../spec/schema/profile.schema.json");
         let schema: Value = serde_json::from_str(schema).unwrap();
         let described: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
         let profile: Map<String, Value> = serde_json::from_str(&text()).unwrap();

@@ -1,12 +1,12 @@
 //! A review of what lies at a path: a report by itself, or the folder of a run, whose files are
 //! then compared and whose report is made again from its record.
 
-use crate::bundle::RESULTS;
 use crate::check::{Directory, Outcome, Subject, check};
 use crate::json;
 use crate::plain_file;
 use crate::protocol::Protocol;
-use crate::rebuild::rebuild;
+use crate::report::rebuild::rebuild;
+use crate::run::bundle::RESULTS;
 use std::path::Path;
 
 /// Reviews the report or the folder at `path`; `protocols` are those that are known.

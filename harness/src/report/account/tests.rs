@@ -6,10 +6,10 @@ use super::*;
 use crate::client::scripted::Script;
 use crate::fixture::{Honest, INPUT_TOKENS, config, outputs, protocol};
 use crate::plan::plan;
-use crate::rebuild::rebuild_from;
 use crate::report::RunStatus;
 use crate::report::missing::Reasons;
 use crate::report::number::{ClientTime, round};
+use crate::report::rebuild::rebuild_from;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -171,7 +171,7 @@ fn client_times_are_those_of_the_first_tokens() {
         assert_eq!(seconds(row.timings.ttft_s), Some(0.2));
         assert_eq!(seconds(row.timings.first_answer_s), Some(0.4));
         assert_eq!(seconds(row.timings.total_s), Some(0.73));
-        assert_eq!(row.first_delta_kind, Some(crate::transcript::DeltaKind::Reasoning));
+        assert_eq!(row.first_delta_kind, Some(crate::report::transcript::DeltaKind::Reasoning));
     }
 }
 

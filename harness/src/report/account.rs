@@ -3,14 +3,14 @@
 
 mod figures;
 
-use crate::evaluate::{Answer, evaluate};
 use crate::plan::Planned;
 use crate::protocol::PassedReasons;
 use crate::record::Attempt;
+use crate::report::evaluate::{Answer, evaluate};
 use crate::report::missing::Place;
 use crate::report::number::ClientInstant;
+use crate::report::transcript::{FailureKind, Transcript, transcribe};
 use crate::report::{ClientOffsets, Evaluation, Request, RequestStatus};
-use crate::transcript::{FailureKind, Transcript, transcribe};
 use figures::{Figures, NONE_FAILED, NONE_SKIPPED};
 
 /// What a row needs besides its own record.

@@ -3,8 +3,8 @@
 //! It judges the form only; what the numbers amount to is `account`'s.
 
 use crate::client::transport::FaultKind;
-use crate::evaluate::ToolCall;
 use crate::record::{Attempt, StampedEvent};
+use crate::report::evaluate::ToolCall;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
