@@ -191,23 +191,30 @@ fn a_server_that_dies_leaves_a_partial_report() {
     passes(&folder);
 }
 
-#[test]
-fn a_breach_of_the_protocol_is_told_by_the_exit_code() {
+/// The first text of every chat reply is replaced by the second: this exit code and this error.
+fn check_spoilt(change: (&'static str, &'static str), expected: i32, error: &str) {
     let honest = Honest::new();
     let stub = Stub::start(Box::new(move |asked| {
         let mut reply = honest.answer(asked);
         if asked.path.contains("chat") {
             let text = String::from_utf8(reply.pieces[0].1.clone()).unwrap();
-            reply.pieces[0].1 = text.replace("data: [DONE]\n\n", "").into_bytes();
+            reply.pieces[0].1 = text.replace(change.0, change.1).into_bytes();
         }
         Some(reply)
     }));
     let folder = Folder::new();
     let output = command(&stub, &folder, &[]).output().unwrap();
-    assert_eq!(code(&output), 6, "{output:?}");
+    assert_eq!(code(&output), expected, "{output:?}");
     let report = read_json(&folder.path("out/results.json"));
     assert_eq!(report["request_counts"]["performance"]["failed"], 9);
-    assert_eq!(report["requests"][0]["error"], "the stream ended without [DONE]");
+    assert_eq!(report["requests"][0]["error"], error);
+    passes(&folder);
+}
+
+#[test]
+fn the_exit_code_tells_a_breach_of_the_protocol_from_a_model_that_says_nothing() {
+    check_spoilt(("data: [DONE]\n\n", ""), 6, "the stream ended without [DONE]");
+    check_spoilt(("\"content\":", "\"nothing\":"), 3, "no token of text arrived");
 }
 
 #[test]
