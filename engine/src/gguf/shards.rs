@@ -199,7 +199,7 @@ mod tests {
         file.tensors().iter().map(facts).collect()
     }
 
-    /// The set of four is refused after `spoil`, whichever shard is opened. In the message, `N` stands
+    /// The set of four is refused after `spoil`, whichever shard is opened. In the message `N` is
     /// for the path of shard `N`.
     fn check_refused(test: &str, spoil: impl Fn(&mut Vec<Shard>), message: &str) {
         let folder = Folder::new(test);
@@ -237,7 +237,8 @@ mod tests {
             for path in &paths {
                 let file = File::open(path).unwrap();
                 prop_assert_eq!(tensors(&file), expected.clone());
-                let found: Vec<_> = file.parts().iter().filter_map(|part| part.path.clone()).collect();
+                let paths = file.parts().iter().filter_map(|part| part.path.clone());
+                let found: Vec<_> = paths.collect();
                 prop_assert_eq!(&found, &paths);
                 let bytes: usize = shards.iter().map(|shard| shard.bytes().len()).sum();
                 prop_assert_eq!(file.byte_len(), bytes as u64);

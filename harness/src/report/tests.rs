@@ -124,6 +124,7 @@ fn fields_stand_in_the_order_of_the_public_report() {
 #[test]
 fn a_card_without_a_power_limit_has_one_null() {
     let mut config = config();
+    config.end = None; // nothing was sent
     let why = "nvidia-smi states `[N/A]`".to_string();
     config.machine.gpus = Fact::Known(vec![Gpu {
         device_index: 0,
