@@ -237,8 +237,8 @@ mod tests {
             for path in &paths {
                 let file = File::open(path).unwrap();
                 prop_assert_eq!(tensors(&file), expected.clone());
-                let paths = file.parts().iter().filter_map(|part| part.path.clone());
-                let found: Vec<_> = paths.collect();
+                let opened = file.parts().iter().filter_map(|part| part.path.clone());
+                let found: Vec<_> = opened.collect();
                 prop_assert_eq!(&found, &paths);
                 let bytes: usize = shards.iter().map(|shard| shard.bytes().len()).sum();
                 prop_assert_eq!(file.byte_len(), bytes as u64);
