@@ -5,8 +5,8 @@
 use crate::text::Sampler;
 use crate::{Error, Finish, Generation, GenerationOptions, Session, Step, Token};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, sync_channel};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -59,31 +59,42 @@ pub(super) enum Refused {
 
 /// The way in. Dropping it lets the thread end after the jobs it holds.
 pub(super) struct Queue {
-    jobs: SyncSender<Job>,
-    served: Arc<AtomicU64>,
+    jobs: Sender<Job>,
+    counts: Arc<Counts>,
     thread: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Counts {
+    /// Jobs that run or wait.
+    held: AtomicUsize,
+    /// Jobs that were answered to their end.
+    served: AtomicU64,
 }
 
 impl Queue {
     /// Starts the thread `engine`, which owns the session from now on.
     pub(super) fn start(mut session: Session) -> Result<Queue, Error> {
-        let (jobs, waiting) = sync_channel::<Job>(WAITING_MAX);
-        let served = Arc::new(AtomicU64::new(0));
-        let count = Arc::clone(&served);
-        let work = move || run(&mut session, &waiting, &count);
+        let (jobs, waiting) = channel();
+        let counts = Arc::new(Counts::default());
+        let shared = Arc::clone(&counts);
         let thread = std::thread::Builder::new()
             .name("engine".into())
-            .spawn(work)
+            .spawn(move || run(&mut session, &waiting, &shared))
             .map_err(|error| Error::Input(format!("cannot start the engine's thread: {error}")))?;
-        Ok(Queue { jobs, served, thread })
+        Ok(Queue { jobs, counts, thread })
     }
 
     /// Puts a job behind those that wait, or says at once that there is no place.
     pub(super) fn submit(&self, job: Job) -> Result<(), Refused> {
-        self.jobs.try_send(job).map_err(|error| match error {
-            TrySendError::Full(_) => Refused::Full,
-            TrySendError::Disconnected(_) => Refused::Stopped,
-        })
+        if !self.alive() {
+            return Err(Refused::Stopped);
+        }
+        let place = |held| (held < 1 + WAITING_MAX).then_some(held + 1);
+        let held = &self.counts.held;
+        held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, place)
+            .map_err(|_| Refused::Full)?;
+        self.jobs.send(job).map_err(|_| Refused::Stopped)
     }
 
     /// Whether the session's thread lives.
@@ -93,7 +104,7 @@ impl Queue {
 
     /// Jobs that were answered to their end.
     pub(super) fn served(&self) -> u64 {
-        self.served.load(Ordering::Relaxed)
+        self.counts.served.load(Ordering::Relaxed)
     }
 
     /// Waits until every job it holds is done.
@@ -104,14 +115,16 @@ impl Queue {
     }
 }
 
-fn run(session: &mut Session, waiting: &Receiver<Job>, served: &AtomicU64) {
+fn run(session: &mut Session, waiting: &Receiver<Job>, counts: &Counts) {
     for job in waiting {
         let events = job.events.clone();
-        let last = match answer(session, job) {
+        let answered = answer(session, job);
+        // Counted before the client can know.
+        counts.held.fetch_sub(1, Ordering::Relaxed);
+        let last = match answered {
             Ok(None) => continue,
             Ok(Some(outcome)) => {
-                // Counted before the client can know.
-                served.fetch_add(1, Ordering::Relaxed);
+                counts.served.fetch_add(1, Ordering::Relaxed);
                 Event::Done(outcome)
             }
             Err(error) => Event::Failed(error),
