@@ -2,11 +2,10 @@
 //! shows files this build cannot run.
 
 use super::args::Inspect;
-use super::{Failure, write};
+use super::{Failure, shown_plainly, write};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use strata_engine::arch::Architecture;
 use strata_engine::gguf::{File, TensorInfo, Value};
@@ -114,7 +113,8 @@ impl<'a> Report<'a> {
     fn text(&self) -> String {
         let mut text = String::new();
         let mut line = |line: std::fmt::Arguments| {
-            text.write_fmt(line).and_then(|()| text.write_char('\n')).expect("a String takes all");
+            text.extend(shown_plainly(&line.to_string()));
+            text.push('\n');
         };
         let architecture = self.architecture.as_deref().unwrap_or("not given");
         line(format_args!("file          {}", self.path));
@@ -132,15 +132,18 @@ impl<'a> Report<'a> {
         for obstacle in &self.obstacles {
             line(format_args!("runs here     no: {obstacle}"));
         }
-        line(format_args!("\nformats"));
+        line(format_args!(""));
+        line(format_args!("formats"));
         for FormatShare { format, tensors, bytes } in &self.formats {
             line(format_args!("  {format:<12} {tensors:>6} tensors {bytes:>14} bytes"));
         }
-        line(format_args!("\nmetadata"));
+        line(format_args!(""));
+        line(format_args!("metadata"));
         for (key, value) in &self.metadata {
             line(format_args!("  {key} = {value}"));
         }
-        line(format_args!("\ntensors"));
+        line(format_args!(""));
+        line(format_args!("tensors"));
         for Tensor { name, format, dims, part, offset, bytes } in &self.tensors {
             let bytes = bytes.map_or("unknown".into(), |bytes| bytes.to_string());
             let part = if split { format!(" of part {part}") } else { String::new() };

@@ -82,8 +82,18 @@ impl From<Error> for Failure {
     }
 }
 
+/// Text that a file may have brought along, with everything escaped that a terminal would obey or
+/// that would turn a line about.
+fn shown_plainly(text: &str) -> impl Iterator<Item = char> {
+    text.chars().flat_map(|c| {
+        let plain = matches!(c, '"' | '\'' | '\\').then_some(c);
+        plain.into_iter().chain(plain.is_none().then(|| c.escape_debug()).into_iter().flatten())
+    })
+}
+
 /// One line on standard error. Nobody is left to be told when it is closed.
 pub(crate) fn say(line: &str) {
+    let line: String = shown_plainly(line).collect();
     let _ = writeln!(io::stderr(), "{line}");
 }
 

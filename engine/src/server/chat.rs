@@ -232,7 +232,7 @@ const COMMENT_EVERY: Duration = Duration::from_millis(500);
 mod tests {
     use super::*;
     use crate::Finish;
-    use crate::server::queue::Outcome;
+    use crate::server::outcome::Outcome;
 
     fn written(events: Vec<Event>) -> Vec<String> {
         let reply =

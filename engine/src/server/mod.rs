@@ -8,6 +8,7 @@
 mod chat;
 mod http;
 pub mod openai;
+mod outcome;
 mod peer;
 mod queue;
 mod sse;

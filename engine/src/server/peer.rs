@@ -11,42 +11,60 @@ use std::time::{Duration, Instant};
 pub(super) struct Peer {
     /// The server's port and the client's address.
     ends: Option<(u16, SocketAddr)>,
-    looked: Instant,
+    looked: Option<Instant>,
+    /// Whether the table ever showed the connection: one of another network namespace does not, and
+    /// its absence then says nothing.
+    seen: bool,
     /// Looks in a row that found the client gone.
     gone: u32,
 }
 
 impl Peer {
     pub(super) fn new(ends: Option<(u16, SocketAddr)>) -> Peer {
-        Peer { ends, looked: Instant::now(), gone: 0 }
+        Peer { ends, looked: None, seen: false, gone: 0 }
     }
 
     /// Whether the client left. Looks at most every [`LOOK_EVERY`]; two looks must agree, because
     /// the table is not read in one moment.
     pub(super) fn left(&mut self) -> bool {
         let Some((local_port, client)) = self.ends else { return false };
-        if self.looked.elapsed() >= LOOK_EVERY {
-            self.looked = Instant::now();
-            let table = connections(client.port());
-            let gone = table.is_some_and(|table| is_gone(&table, local_port, client));
-            self.gone = if gone { self.gone + 1 } else { 0 };
+        if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
+            self.looked = Some(Instant::now());
+            let table = connections(client.port()).unwrap_or_default();
+            self.count(look(&table, local_port, client));
         }
         self.gone >= 2
     }
+
+    fn count(&mut self, found: Found) {
+        self.seen |= found != Found::Absent;
+        let gone = found == Found::Closed || (found == Found::Absent && self.seen);
+        self.gone = if gone { self.gone + 1 } else { 0 };
+    }
 }
 
-/// Gone: the server's end no longer exists (reset), or the client has closed its end. One that
-/// only ended its sending still waits for the answer; a client on this machine shows which it is,
-/// since a closed socket belongs to no process. From afar both look alike and count as gone.
-fn is_gone(table: &[Connection], local_port: u16, client: SocketAddr) -> bool {
+/// What one look at the table says of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// The table has no such connection: it was reset, or the table is another namespace's.
+    Absent,
+    /// The client has closed its end.
+    Closed,
+    There,
+}
+
+/// A client that only ended its sending still waits for the answer; one on this machine shows
+/// which it is, since a closed socket belongs to no process. From afar both look closed.
+fn look(table: &[Connection], local_port: u16, client: SocketAddr) -> Found {
     let same = |address: SocketAddr| {
         address.port() == client.port() && address.ip().to_canonical() == client.ip().to_canonical()
     };
     let Some(ours) = table.iter().find(|c| c.local.port() == local_port && same(c.remote)) else {
-        return true;
+        return Found::Absent;
     };
     let half_open = |c: &Connection| same(c.local) && c.remote.port() == local_port && c.inode != 0;
-    ours.state == CLOSE_WAIT && !table.iter().any(half_open)
+    let closed = ours.state == CLOSE_WAIT && !table.iter().any(half_open);
+    if closed { Found::Closed } else { Found::There }
 }
 
 /// A line of `/proc/net/tcp`.
@@ -121,7 +139,8 @@ mod tests {
             let port = listener.local_addr().unwrap().port();
             let client = TcpStream::connect((host, port)).unwrap();
             let (_server, address) = listener.accept().unwrap();
-            let gone = || is_gone(&connections(address.port()).unwrap(), port, address);
+            let look = || look(&connections(address.port()).unwrap(), port, address);
+            let gone = || look() != Found::There;
             assert!(!gone(), "{host}: a connected client is there");
             let _kept = leave(client);
             // The kernel delivers the end of a connection in its own time.
@@ -147,6 +166,22 @@ mod tests {
             },
             false,
         );
+    }
+
+    #[test]
+    fn absence_counts_only_after_presence() {
+        let check = |looks: &[Found], want: bool| {
+            let mut peer = Peer::new(None);
+            looks.iter().for_each(|found| peer.count(*found));
+            assert_eq!(peer.gone >= 2, want, "{looks:?}");
+        };
+        use Found::{Absent, Closed, There};
+        check(&[Absent, Absent, Absent], false);
+        check(&[There, Absent], false);
+        check(&[There, Absent, Absent], true);
+        check(&[Absent, There, Absent, Closed], true);
+        check(&[Closed, Closed], true);
+        check(&[There, Absent, There, Absent], false);
     }
 
     #[test]

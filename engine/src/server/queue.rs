@@ -2,13 +2,14 @@
 //! out over the job's own channel; a closed channel ends the work within one step. It owns the
 //! clock of `timings` and knows no HTTP and no JSON.
 
+use super::outcome::Outcome;
 use crate::text::Sampler;
-use crate::{Error, Finish, Generation, GenerationOptions, Session, Step, Token};
+use crate::{Error, Generation, GenerationOptions, Session, Step, Token};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// One answer to produce.
 pub(super) struct Job {
@@ -33,20 +34,6 @@ pub(super) enum Event {
     Text(String),
     Done(Outcome),
     Failed(Error),
-}
-
-/// How a job ended, and what it took.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Outcome {
-    pub(super) finish: Finish,
-    pub(super) prompt_tokens: usize,
-    /// Of the prompt, reused and not read again.
-    pub(super) cached_tokens: usize,
-    pub(super) output_tokens: usize,
-    /// From taking the job to the prompt being read.
-    pub(super) prompt: Duration,
-    /// From there to the last token, the first decode step included.
-    pub(super) predicted: Duration,
 }
 
 /// Why a job was not taken.

@@ -242,6 +242,19 @@ fn inspect_shows_what_runs_and_what_does_not() {
 }
 
 #[test]
+fn names_from_a_file_do_not_reach_the_terminal() {
+    let folder = Folder::new("names");
+    let name = b"blk.0.attn_q.weight";
+    let path =
+        folder.file("names.gguf", altered(name, "blk.0\u{1b}[2J\u{202e}\nk\u{9b}311".as_bytes()));
+    let output = strata(&["inspect", &path]);
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(text.contains(r"blk.0\u{1b}[2J\u{202e}\nk\u{9b}311"), "{text}");
+    let obeyed = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+    assert!(!text.contains(obeyed), "{text:?}");
+}
+
+#[test]
 fn unknown_formats_are_all_named() {
     let folder = Folder::new("formats");
     let mut bytes = std::fs::read(MODEL).unwrap();

@@ -2,7 +2,7 @@
 //! Times are rounded down to 0.1 ms, so that the parts never exceed what a client measures.
 
 use crate::Finish;
-use crate::server::queue::Outcome;
+use crate::server::outcome::Outcome;
 use serde_json::{Value, json};
 use std::time::Duration;
 
