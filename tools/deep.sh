@@ -3,7 +3,7 @@
 # over, and the speed of a real model. Prints a line a step and the figures.
 set -eu
 cd "$(dirname "$0")/.."
-export INSTA_UPDATE=no PROPTEST_CASES="${PROPTEST_CASES:-5120}"
+export INSTA_UPDATE=no PROPTEST_CASES="${PROPTEST_CASES:-2048}"
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
