@@ -2,9 +2,8 @@
 //! and delivers its events, as a stream or as one object. It computes nothing.
 
 use super::Shared;
-use super::http::{BodyError, Request, Response};
+use super::http::{Peer, Request, Response};
 use super::openai::{ApiError, CONTEXT_LENGTH_EXCEEDED, ChatCompletion, Reply};
-use super::peer::{self, Peer};
 use super::queue::{Event, Job, Refused, WAITING_MAX};
 use super::sse::EventStream;
 use crate::text::{ChatRequest, ChatTemplate, Tokenizer};
@@ -15,13 +14,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Answers `POST /v1/chat/completions`.
-pub(super) fn complete(shared: &Shared, mut request: Request) {
-    let peer = Peer::new(request.ends());
-    let accepted = read(&mut request).and_then(|body| accept(shared, &body));
+pub(super) fn complete(shared: &Shared, mut request: Request<'_>) {
+    let accepted = request.body().and_then(|body| accept(shared, &body));
     match accepted {
         Err(error) => request.respond(Response::error(&error)),
         Ok(Accepted { reply, stream, events }) => {
-            let events = Events { events, peer };
+            let events = Events { events, peer: request.peer() };
             if stream {
                 deliver_stream(request, &reply, events);
             } else {
@@ -52,17 +50,6 @@ struct Accepted {
     reply: Reply,
     stream: bool,
     events: Receiver<Event>,
-}
-
-fn read(request: &mut Request) -> Result<Vec<u8>, ApiError> {
-    request.body().map_err(|error| match error {
-        BodyError::Broken(message) => ApiError::new(400, "invalid_body", message),
-        BodyError::TooLarge => {
-            let limit = super::http::BODY_MAX_BYTES >> 20;
-            let message = format!("the body is larger than {limit} MiB, the most that is read");
-            ApiError::new(413, "body_too_large", message)
-        }
-    })
 }
 
 fn accept(shared: &Shared, body: &[u8]) -> Result<Accepted, ApiError> {
@@ -131,21 +118,23 @@ struct Events {
 }
 
 impl Events {
-    /// The next event; `None` when the client left, and dropping `self` then ends the work.
+    /// The next event before an answer begins; `None` when the client left, and dropping `self`
+    /// then ends the work.
     fn next(&mut self) -> Option<Event> {
-        while !self.peer.left() {
-            match self.events.recv_timeout(peer::LOOK_EVERY) {
+        loop {
+            match self.events.recv_timeout(LOOK_EVERY) {
                 Ok(event) => return Some(event),
+                Err(RecvTimeoutError::Timeout) if self.peer.left() => return None,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Some(Event::Failed(stopped())),
             }
         }
-        None
     }
 }
 
-fn deliver_whole(request: Request, reply: &Reply, mut events: Events) {
+fn deliver_whole(request: Request<'_>, reply: &Reply, mut events: Events) {
     let mut answer = String::new();
+    let mut looked = Instant::now();
     while let Some(event) = events.next() {
         match event {
             Event::Reading { .. } => {}
@@ -156,23 +145,27 @@ fn deliver_whole(request: Request, reply: &Reply, mut events: Events) {
             }
             Event::Failed(error) => return request.respond(Response::error(&error.into())),
         }
+        // Events that come fast leave no pause in which to look.
+        if looked.elapsed() >= LOOK_EVERY {
+            if events.peer.left() {
+                return;
+            }
+            looked = Instant::now();
+        }
     }
 }
 
 /// The response begins with the first event, so that a job which fails before it is answered by
 /// an error response.
-fn deliver_stream(request: Request, reply: &Reply, mut events: Events) {
+fn deliver_stream(request: Request<'_>, reply: &Reply, mut events: Events) {
     match events.next() {
         None => {}
         Some(Event::Failed(error)) => request.respond(Response::error(&error.into())),
-        Some(first) => {
-            let stream = request.respond_events();
+        Some(first) => request.respond_events(|stream| {
             // A write that fails means that the client left: dropping the events ends the work.
-            let _ = stream.and_then(|stream| {
-                let rest = std::iter::from_fn(|| events.next());
-                write_events(stream, reply, std::iter::once(first).chain(rest))
-            });
-        }
+            let rest = events.events.into_iter();
+            write_events(stream, reply, std::iter::once(first).chain(rest))
+        }),
     }
 }
 
@@ -213,7 +206,8 @@ fn write_events<W: Write>(
             }
         }
     }
-    Ok(())
+    stream.send(&ApiError::from(stopped()).to_json().to_string())?;
+    stream.finish()
 }
 
 pub(super) fn unix_seconds() -> u64 {
@@ -224,6 +218,9 @@ pub(super) fn unix_seconds() -> u64 {
 fn random() -> u64 {
     RandomState::new().hash_one(Instant::now())
 }
+
+/// Between two looks at whether the client is still there.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Between two comments while a prompt is read.
 const COMMENT_EVERY: Duration = Duration::from_millis(500);
@@ -238,10 +235,9 @@ mod tests {
         let reply =
             Reply { id: "id".into(), created: 7, model: "m".into(), seed: 3, include_usage: false };
         let mut bytes = Vec::new();
-        let stream = EventStream::start(&mut bytes, false).unwrap();
+        let stream = EventStream::new(&mut bytes, false);
         write_events(stream, &reply, events.into_iter()).unwrap();
-        let text = String::from_utf8(bytes).unwrap();
-        let (_, body) = text.split_once("\r\n\r\n").unwrap();
+        let body = String::from_utf8(bytes).unwrap();
         body.split_terminator("\n\n").map(str::to_owned).collect()
     }
 

@@ -1,15 +1,13 @@
 //! A small blocking server: the OpenAI API in front of one model.
 //!
-//! Its threads: `engine` owns the session and runs one request at a time; `http-0` to `http-15`
-//! read requests and write answers, of which at most nine can be held by requests that run or
-//! wait, so that health and status answer while a long one runs. tiny_http adds one thread that
-//! accepts and one for each open connection.
+//! Its threads: `engine` owns the session and runs one request at a time, `accept` takes
+//! connections, and each open connection has one that reads its requests and writes its answers.
+//! At most nine of those are held by requests that run or wait.
 
 mod chat;
 mod http;
 pub mod openai;
 mod outcome;
-mod peer;
 mod queue;
 mod sse;
 mod status;
@@ -27,7 +25,6 @@ use status::About;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 /// What the caller knows about the model and its options, for `GET /v1/status`.
 #[derive(Debug, Clone)]
@@ -43,10 +40,8 @@ pub struct Facts {
 /// A running server. Dropping it leaves its threads running; end it by [`Server::drain`] or
 /// [`Server::stop`].
 pub struct Server {
-    address: SocketAddr,
-    http: Arc<Http>,
+    http: Http,
     shared: Arc<Shared>,
-    workers: Vec<JoinHandle<()>>,
     cancel: Cancel,
 }
 
@@ -70,7 +65,6 @@ impl Server {
         facts: &Facts,
         api_key: Option<&str>,
     ) -> Result<Server, Error> {
-        let address = listener.address();
         let cancel = session.cancel.clone();
         let session = Session::new(Arc::clone(&model), session)?;
         let context = session.capacity();
@@ -82,26 +76,19 @@ impl Server {
             started: chat::unix_seconds(),
             api_key: api_key.map(|key| Sha256::digest(key).into()),
         });
-        let http = Arc::new(Http::new(listener)?);
-        let workers =
-            (0..WORKERS).map(|at| worker(at, &http, &shared)).collect::<Result<_, _>>()?;
-        Ok(Server { address, http, shared, workers, cancel })
+        let handling = Arc::clone(&shared);
+        let http = Http::start(listener, Arc::new(move |request| answer(&handling, request)))?;
+        Ok(Server { http, shared, cancel })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.http.address()
     }
 
     /// Takes no new request and returns when those it has are answered.
     pub fn drain(self) {
-        for _ in &self.workers {
-            self.http.wake();
-        }
-        for worker in self.workers {
-            // A worker that panicked has said so and holds no request any more.
-            let _ = worker.join();
-        }
+        self.http.drain();
         if let Some(shared) = Arc::into_inner(self.shared) {
             shared.queue.finish();
         }
@@ -114,20 +101,7 @@ impl Server {
     }
 }
 
-fn worker(at: usize, http: &Arc<Http>, shared: &Arc<Shared>) -> Result<JoinHandle<()>, Error> {
-    let (http, shared) = (Arc::clone(http), Arc::clone(shared));
-    let work = move || {
-        while let Some(request) = http.next() {
-            answer(&shared, request);
-        }
-    };
-    std::thread::Builder::new()
-        .name(format!("http-{at}"))
-        .spawn(work)
-        .map_err(|error| Error::Input(format!("cannot start a server thread: {error}")))
-}
-
-fn answer(shared: &Shared, request: Request) {
+fn answer(shared: &Shared, request: Request<'_>) {
     let get = matches!(request.method(), "GET" | "HEAD");
     let response = match request.path() {
         "/health" if get => health(shared),
@@ -168,7 +142,7 @@ fn wrong_method(request: &Request, allow: &'static str) -> Response {
 }
 
 impl Shared {
-    fn admits(&self, request: &Request) -> bool {
+    fn admits(&self, request: &Request<'_>) -> bool {
         let Some(want) = &self.api_key else { return true };
         let bearer = request.header("authorization").and_then(bearer);
         let key = bearer.or_else(|| request.header("x-api-key")).unwrap_or_default();
@@ -183,9 +157,6 @@ fn bearer(value: &str) -> Option<&str> {
     let (scheme, key) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
-
-/// Threads that read requests and write answers: those that run or wait, and seven more.
-const WORKERS: usize = 1 + queue::WAITING_MAX + 7;
 
 #[cfg(test)]
 mod tests {

@@ -101,7 +101,10 @@ pub(crate) fn read(mut stream: TcpStream) -> Answer {
     parse(&String::from_utf8(bytes).unwrap())
 }
 
-fn parse(response: &str) -> Answer {
+fn parse(mut response: &str) -> Answer {
+    while let Some(rest) = response.strip_prefix("HTTP/1.1 100 Continue\r\n\r\n") {
+        response = rest;
+    }
     let (head, body) = response.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{response:?}"));
     let mut lines = head.lines();
     let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap().parse().unwrap();

@@ -288,16 +288,22 @@ fn models_that_are_missing_or_damaged_are_one_line() {
 }
 
 /// `strata serve` as a child; killed when dropped.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
-    address: std::net::SocketAddr,
+    pub(crate) address: std::net::SocketAddr,
     told: BufReader<std::process::ChildStderr>,
 }
 
 impl Serving {
     fn start(arguments: &[&str]) -> Serving {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_strata"))
-            .arg("serve")
+        Serving::limited("", arguments)
+    }
+
+    /// After a shell command that narrows what the process may use.
+    pub(crate) fn limited(limit: &str, arguments: &[&str]) -> Serving {
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", &format!("{limit}\nexec \"$0\" serve \"$@\"")])
+            .arg(env!("CARGO_BIN_EXE_strata"))
             .args(arguments)
             .env("STRATA_TEST_KEY", "k3y")
             .stdout(Stdio::piped())
@@ -313,7 +319,7 @@ impl Serving {
     }
 
     /// Sends a signal; returns the exit code.
-    fn end(&mut self, signal: &str) -> Option<i32> {
+    pub(crate) fn end(&mut self, signal: &str) -> Option<i32> {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
         self.child.wait().unwrap().code()

@@ -6,6 +6,7 @@
 mod chat;
 mod client;
 mod command;
+mod edges;
 mod leaving;
 mod routes;
 
