@@ -156,6 +156,7 @@ const LINE_MAX_BYTES: usize = 4 << 10;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
     use proptest::prelude::*;
 
     /// Gives its bytes in pieces of the given sizes, over and over.
@@ -181,8 +182,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_body_is_itself_however_it_is_framed_and_cut(
-            chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 1..40), 0..6),
-            sizes in proptest::collection::vec(1..50_usize, 1..5),
+            chunks in vec(vec(any::<u8>(), 1..40), 0..6),
+            sizes in vec(1..50_usize, 1..5),
             trailer in prop_oneof![Just(""), Just("a: b\r\n")],
         ) {
             let body = chunks.concat();

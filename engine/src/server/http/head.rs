@@ -148,6 +148,7 @@ const HEADERS_MAX: usize = 100;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
     use proptest::prelude::*;
 
     fn parsed(head: &str) -> Result<Head, ApiError> {
@@ -156,7 +157,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_head_or_a_refusal(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+        fn any_bytes_are_a_head_or_a_refusal(bytes in vec(any::<u8>(), 0..600)) {
             if let Ok(Some((_, len))) = Head::parse(&bytes) {
                 prop_assert!(len <= bytes.len());
             }
@@ -164,9 +165,9 @@ mod tests {
 
         #[test]
         fn a_head_is_whole_at_its_last_byte_and_not_before(
-            names in proptest::collection::vec("[A-Za-z-]{1,12}", 0..6),
+            names in vec("[A-Za-z-]{1,12}", 0..6),
             value in "[ -~]{0,20}",
-            body in proptest::collection::vec(any::<u8>(), 0..20),
+            body in vec(any::<u8>(), 0..20),
         ) {
             let mut head = "POST /v1/x?y HTTP/1.1\r\nHost: h\r\n".to_owned();
             for name in names {

@@ -79,17 +79,19 @@ mod tests {
 
     #[test]
     fn heads_announce_the_body_and_the_end() {
+        let error = ApiError::new(503, "queue_full", "later");
         let check = |head_only, keep_alive, want: &str| {
-            let error = ApiError::new(503, "queue_full", "later");
             let bytes = Response::error(&error).bytes(head_only, keep_alive);
             let lines: Vec<&str> = bytes.lines().filter(|l| !l.starts_with("date: ")).collect();
             assert_eq!(lines.len() + 1, bytes.lines().count(), "{bytes}");
             assert_eq!(lines.join("|"), want);
         };
-        let head = "HTTP/1.1 503 Service Unavailable|content-type: application/json|\
-                    content-length: 87|retry-after: 1|";
-        let body = r#"{"error":{"message":"later","type":"server_error","param":null,"code":"queue_full"}}"#;
-        let head = head.replace("87", &body.len().to_string());
+        let body = error.to_json().to_string();
+        let head = format!(
+            "HTTP/1.1 503 Service Unavailable|content-type: application/json|content-length: {}|\
+             retry-after: 1|",
+            body.len()
+        );
         check(false, true, &format!("{head}|{body}"));
         check(true, true, &head);
         check(false, false, &format!("{head}connection: close||{body}"));
