@@ -326,6 +326,20 @@ fn the_deepest_request_is_shown() {
     assert_eq!(text.matches('[').count(), 126 + 1 + 128);
 }
 
+#[test]
+fn a_long_conversation_fits() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../golden/templates/t1.jinja");
+    let golden = std::fs::read_to_string(file).expect("a file");
+    let collected = "{% set n = namespace(m=[]) %}{% for m in messages %}{% set n.m = n.m + [m] %}\
+                     {% endfor %}{{ n.m|length }}";
+    let message = |role: &str| json!({"role": role, "content": "Once upon a time"});
+    for source in [&golden, collected] {
+        let mut request = user("x");
+        request.messages = (0..256).flat_map(|_| ["user", "assistant"]).map(message).collect();
+        render(source.to_owned(), request).expect("it fits");
+    }
+}
+
 /// Statements over a few names, in which loops and macros carry values on.
 fn statements() -> impl Strategy<Value = String> {
     let name = || {
