@@ -106,7 +106,7 @@ with_engine_options! {
     #[derive(FromArgs)]
     #[argh(subcommand, name = "serve", help_triggers("-h", "--help", "help"))]
     struct Serve {
-        /// the model, a GGUF file; a profile names its own
+        /// the model, a GGUF file; left out where --profile names it
         #[argh(option, arg_name = "file")]
         pub(super) model: PathBuf,
 

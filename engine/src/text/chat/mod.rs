@@ -1,6 +1,9 @@
 //! From a conversation to the text a model was trained on.
 
+mod bounds;
 mod context;
+#[cfg(test)]
+mod hostile;
 mod template;
 #[cfg(test)]
 mod tests;

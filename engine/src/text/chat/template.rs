@@ -2,6 +2,7 @@
 //! blocks, loop controls, `raise_exception`, `strftime_now` and its own `tojson`; methods of
 //! Python's strings, lists and mappings. Knows no vocabulary.
 
+use super::bounds;
 use super::tojson::{repr, tojson};
 use crate::Error;
 use fancy_regex::Regex;
@@ -32,7 +33,10 @@ impl Template {
     pub(super) fn parse(source: &str) -> Result<Template, Error> {
         let mut environment = Environment::new();
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
-        environment.set_syntax(syntax.expect("the delimiters are the usual ones"));
+        let syntax = syntax.expect("the delimiters are the usual ones");
+        let source = bounds::rewrite(&without_generation_tags(source), syntax.clone())
+            .map_err(|error| Error::Model(format!("tokenizer.chat_template: {error}")))?;
+        environment.set_syntax(syntax);
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.set_unknown_method_callback(unknown_method_callback);
         environment.set_recursion_limit(RECURSION_LIMIT);
@@ -42,7 +46,8 @@ impl Template {
         environment.add_filter("tojson", tojson);
         environment.add_test("iterable", is_iterable);
         environment.add_function("raise_exception", raise_exception);
-        environment.add_template_owned(NAME, without_generation_tags(source)).map_err(|error| {
+        bounds::prepare(&mut environment);
+        environment.add_template_owned(NAME, source).map_err(|error| {
             Error::Model(format!("tokenizer.chat_template is not understood: {error}"))
         })?;
         Ok(Template { environment })

@@ -9,7 +9,7 @@ use serde_json::json;
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../golden/templates");
 
-fn template(source: &str) -> ChatTemplate {
+pub(super) fn template(source: &str) -> ChatTemplate {
     let builder = Builder::new().key("tokenizer.chat_template", source);
     let file = File::parse(Bytes::from(builder.build())).expect("the builder writes valid files");
     ChatTemplate::from_metadata(file.metadata()).expect("a text")
@@ -49,7 +49,7 @@ fn renders_are_jinja2s_byte_for_byte() {
     }
 }
 
-fn user(content: &str) -> ChatRequest {
+pub(super) fn user(content: &str) -> ChatRequest {
     let messages = vec![json!({"role": "user", "content": content})];
     ChatRequest { messages, ..ChatRequest::default() }
 }
