@@ -52,7 +52,7 @@ fn gpu(card: probe::Gpu, at: &mut Place) -> Gpu {
     Gpu {
         device_index: card.device_index,
         name: card.name,
-        memory_bytes: card.memory_bytes,
+        memory_bytes: at.take("memory_bytes", card.memory_bytes),
         memory_kind: card.memory_kind,
         power_limit_w: at.take("power_limit_w", card.power_limit_w),
     }
