@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Longest reply to a question about the server, in bytes.
-pub const MAX_STATUS_BYTES: u64 = 16 << 20;
+pub const MAX_STATUS_BYTES: u64 = 1 << 20;
 const READ_BYTES: usize = 64 << 10;
 /// Longest wait for an answer to such a question.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(30);

@@ -1,14 +1,16 @@
 //! No false alarm: whatever an honest server does, and wherever the operator interrupts it, the
 //! report of this program has no error and is what its record makes. Nor has one of a server that
-//! is honest but for its `timings`.
+//! is honest but for its `timings` or for what it says of itself.
 
 use crate::check::{Severity, Subject, check};
 use crate::config::{Artifact, Config, End, Stop};
+use crate::fact::Fact;
 use crate::fixture::{Honest, config, outputs};
 use crate::plan::plan;
 use crate::report::rebuild::rebuild_from;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use serde_json::Value;
 
 /// One request: how many tokens of its cap and how many of them are reasoning, then the engine's
 /// tenths of a millisecond for the prompt and for each step, then the way to the client.
@@ -76,6 +78,42 @@ fn timings() -> impl Strategy<Value = String> {
     })
 }
 
+/// A place in `/v1/status`, and what is put there. That a context is too small for the plan is a
+/// finding, whoever says so.
+fn status_change() -> impl Strategy<Value = (&'static str, &'static str)> {
+    const PLACES: [&str; 15] = [
+        "/engine",
+        "/engine/version",
+        "/engine/commit",
+        "/engine/commit_missing",
+        "/engine/dirty",
+        "/build",
+        "/build/kind",
+        "/build/options",
+        "/model",
+        "/model/id",
+        "/model/quantization",
+        "/capacity",
+        "/device",
+        "/device/name",
+        "/requests_served",
+    ];
+    const TEXTS: [&str; 11] = [
+        "null",
+        "{}",
+        "[]",
+        "\"\"",
+        "\"x\"",
+        "1e308",
+        "-1",
+        "18446744073709551615",
+        "true",
+        "[null,[[]]]",
+        "{\"a\":null,\"b/~\":[null,{\"c\":null}]}",
+    ];
+    (prop::sample::select(&PLACES), prop::sample::select(&TEXTS))
+}
+
 /// What a review of the run's report finds, if that is an error.
 fn errors(config: &Config, outputs: &[u8]) -> String {
     let report = rebuild_from(outputs, &serde_json::to_vec(config).unwrap()).unwrap().json;
@@ -105,6 +143,22 @@ proptest! {
         let scripts = scripts.map(|(planned, reply)| honest(reply, planned.max_output_tokens));
         let scripts: Vec<_> = scripts.map(|honest| honest.script()).collect();
         let outputs = outputs(&planned[..sent], &scripts[..sent], gap_ns);
+        prop_assert_eq!(errors(&config, &outputs), "");
+    }
+
+    #[test]
+    fn no_status_is_an_error(changes in prop::collection::vec(status_change(), 1..4)) {
+        let mut config = whole(None);
+        let Fact::Known(status) = &mut config.server.status else { panic!() };
+        for (pointer, text) in changes {
+            let (parent, key) = pointer.rsplit_once('/').unwrap();
+            if let Some(Value::Object(parent)) = status.pointer_mut(parent) {
+                parent.insert(key.to_string(), serde_json::from_str(text).unwrap());
+            }
+        }
+        let planned = plan(&config.protocol, false);
+        let reply = Honest { steps: vec![100; 4], ..Honest::PLAIN }.script();
+        let outputs = outputs(&planned, &vec![reply; planned.len()], 1_000_000);
         prop_assert_eq!(errors(&config, &outputs), "");
     }
 
