@@ -3,14 +3,13 @@
 
 use argh::{FromArgValue, FromArgs};
 use serde_json::{Map, Value};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use strata_harness::client::base_url::BaseUrl;
 use strata_harness::client::watched::Timeouts;
 use strata_harness::config::Declared;
 use strata_harness::corpus::{MAX_PROTOCOL_BYTES, Suite};
+use strata_harness::plain_file;
 use strata_harness::protocol::Protocol;
 use strata_harness::redact::Redactor;
 use strata_harness::run::profile::{Profile, group_names};
@@ -18,6 +17,8 @@ use strata_harness::run::{Order, Target};
 
 /// Longest limit on a request: a day.
 const MAX_TIMEOUT_S: f64 = 86_400.0;
+/// Longest file of `--config`, in bytes.
+const MAX_OPTIONS_BYTES: u64 = 1 << 20;
 
 /// Replays a benchmark protocol against an OpenAI-compatible server and reviews reports.
 #[derive(FromArgs, Debug)]
@@ -49,10 +50,10 @@ pub(crate) enum Command {
 #[argh(subcommand, name = "check", help_triggers("-h", "--help"))]
 pub(crate) struct CheckCommand {
     /// a report, or a folder with results.json
-    #[argh(positional, arg_name = "report")]
+    #[argh(positional, from_str_fn(some_path), arg_name = "report")]
     pub(crate) path: PathBuf,
     /// a protocol file, for reports of a protocol that this program does not carry
-    #[argh(option, arg_name = "file")]
+    #[argh(option, from_str_fn(some_path), arg_name = "file")]
     protocol: Option<PathBuf>,
     /// what makes the exit code 4: error (the default) or warning
     #[argh(option, default = "FailOn::Error", arg_name = "severity")]
@@ -81,16 +82,26 @@ impl CheckCommand {
     }
 }
 
+/// A text that says something.
+fn some_text(argument: &str) -> Result<String, String> {
+    if argument.trim().is_empty() {
+        return Err("it is empty; give a text or leave the option out".to_string());
+    }
+    Ok(argument.to_string())
+}
+
+fn some_path(argument: &str) -> Result<PathBuf, String> {
+    if argument.is_empty() {
+        Err("it is empty; give a path".to_string())
+    } else {
+        Ok(argument.into())
+    }
+}
+
 fn read_protocol(file: &Path) -> Result<Protocol, String> {
     let place = file.display().to_string();
-    let mut text = String::new();
-    // One more than allowed tells a longer file without trusting its stated size.
-    File::open(file)
-        .and_then(|file| file.take(MAX_PROTOCOL_BYTES + 1).read_to_string(&mut text))
-        .map_err(|error| format!("{place}: cannot be read: {error}"))?;
-    if text.len() as u64 > MAX_PROTOCOL_BYTES {
-        return Err(format!("{place}: longer than {MAX_PROTOCOL_BYTES} bytes; is it a protocol?"));
-    }
+    let text = plain_file::read_text(file, MAX_PROTOCOL_BYTES)
+        .map_err(|problem| format!("{place}: {problem}"))?;
     Protocol::parse(&text, &place).map_err(|error| error.to_string())
 }
 
@@ -99,10 +110,10 @@ fn read_protocol(file: &Path) -> Result<Protocol, String> {
 #[argh(subcommand, name = "plan", help_triggers("-h", "--help"))]
 pub(crate) struct PlanCommand {
     /// a suite this program carries, by name
-    #[argh(option, arg_name = "name")]
+    #[argh(option, from_str_fn(some_text), arg_name = "name")]
     suite: Option<String>,
     /// a protocol file, its corpus beside it
-    #[argh(option, arg_name = "file")]
+    #[argh(option, from_str_fn(some_path), arg_name = "file")]
     protocol: Option<PathBuf>,
     /// text or json
     #[argh(option, default = "Output::Text", arg_name = "form")]
@@ -114,7 +125,7 @@ pub(crate) struct PlanCommand {
 #[argh(subcommand, name = "rebuild", help_triggers("-h", "--help"))]
 pub(crate) struct RebuildCommand {
     /// the folder
-    #[argh(positional, arg_name = "dir")]
+    #[argh(positional, from_str_fn(some_path), arg_name = "dir")]
     pub(crate) folder: PathBuf,
 }
 
@@ -123,59 +134,59 @@ pub(crate) struct RebuildCommand {
 #[argh(subcommand, name = "run", help_triggers("-h", "--help"))]
 pub(crate) struct RunCommand {
     /// a suite this program carries, by name
-    #[argh(option, arg_name = "name")]
+    #[argh(option, from_str_fn(some_text), arg_name = "name")]
     suite: Option<String>,
     /// a protocol file, its corpus beside it
-    #[argh(option, arg_name = "file")]
+    #[argh(option, from_str_fn(some_path), arg_name = "file")]
     protocol: Option<PathBuf>,
     /// a server that runs: http://HOST:PORT
-    #[argh(option, arg_name = "url")]
+    #[argh(option, from_str_fn(some_text), arg_name = "url")]
     url: Option<String>,
     /// a profile to start an engine from
-    #[argh(option, arg_name = "file")]
+    #[argh(option, from_str_fn(some_path), arg_name = "file")]
     profile: Option<PathBuf>,
     /// the folder to fill; must not exist or be empty
-    #[argh(option, arg_name = "dir")]
+    #[argh(option, from_str_fn(some_path), arg_name = "dir")]
     out: PathBuf,
     /// the environment variable that holds the server's key
-    #[argh(option, arg_name = "name")]
+    #[argh(option, from_str_fn(some_text), arg_name = "name")]
     pub(crate) credential_env: Option<String>,
     /// text before the first user message of every body, against foreign caches; the report no
     /// longer conforms
-    #[argh(option, arg_name = "text")]
+    #[argh(option, from_str_fn(some_text), arg_name = "text")]
     nonce: Option<String>,
     /// leave the model's files unread; the report no longer conforms
     #[argh(switch)]
     skip_model_hash: bool,
     /// declared: the track the run is for
-    #[argh(option, arg_name = "name")]
+    #[argh(option, from_str_fn(some_text), arg_name = "name")]
     track: Option<String>,
     /// declared: what is special about this run
-    #[argh(option, arg_name = "text")]
+    #[argh(option, from_str_fn(some_text), arg_name = "text")]
     track_notes: Option<String>,
     /// declared: the model's quantization, if the server does not state it
-    #[argh(option, arg_name = "name")]
+    #[argh(option, from_str_fn(some_text), arg_name = "name")]
     quantization: Option<String>,
     /// declared: where a custom pack or expert profile is from
-    #[argh(option, arg_name = "text")]
+    #[argh(option, from_str_fn(some_text), arg_name = "text")]
     custom_pack: Option<String>,
     /// declared: a program that runs beside the server; once for each, or `none`
-    #[argh(option, arg_name = "text")]
+    #[argh(option, from_str_fn(some_text), arg_name = "text")]
     background: Vec<String>,
     /// declared: options the engine was built with
-    #[argh(option, arg_name = "text")]
+    #[argh(option, from_str_fn(some_text), arg_name = "text")]
     build_options: Option<String>,
     /// declared: immutable revision of the quantized model
-    #[argh(option, arg_name = "id")]
+    #[argh(option, from_str_fn(some_text), arg_name = "id")]
     model_revision: Option<String>,
     /// declared: immutable revision of the model it was made from
-    #[argh(option, arg_name = "id")]
+    #[argh(option, from_str_fn(some_text), arg_name = "id")]
     source_revision: Option<String>,
     /// declared: immutable revision of the tokenizer
-    #[argh(option, arg_name = "id")]
+    #[argh(option, from_str_fn(some_text), arg_name = "id")]
     tokenizer_revision: Option<String>,
     /// declared, with --url: a JSON file with the engine's options by group
-    #[argh(option, arg_name = "file")]
+    #[argh(option, from_str_fn(some_path), arg_name = "file")]
     config: Option<PathBuf>,
     /// seconds until the connection stands (10)
     #[argh(option, default = "10.0", arg_name = "s")]
@@ -290,8 +301,8 @@ fn seconds(name: &str, seconds: f64) -> Result<Duration, String> {
 /// The file of `--config`: every group of a report, each an object of option to text.
 fn declared_groups(path: &Path) -> Result<Map<String, Value>, String> {
     let place = format!("--config {}", path.display());
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("{place}: cannot be read: {error}"))?;
+    let text = plain_file::read_text(path, MAX_OPTIONS_BYTES)
+        .map_err(|problem| format!("{place}: {problem}"))?;
     let groups: Map<String, Value> =
         serde_json::from_str(&text).map_err(|error| format!("{place}: no object: {error}"))?;
     let names = group_names();

@@ -7,6 +7,7 @@ use cli::{CheckCommand, Cli, Command, FailOn, Output, PlanCommand, RebuildComman
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -115,7 +116,7 @@ fn check_command(command: &CheckCommand) -> Result<Exit, Failure> {
 
 fn rebuild_command(command: &RebuildCommand) -> Result<Exit, Failure> {
     let json = rebuild(&command.folder).map_err(|error| (Exit::Usage, error.to_string()))?;
-    let bundle = Bundle::open(&command.folder);
+    let mut bundle = Bundle::open(&command.folder);
     let changed = bundle.replace_results(&json).map_err(|message| (Exit::Internal, message))?;
     write(&format!("results.json {}\n", if changed { "written anew" } else { "unchanged" }))?;
     Ok(Exit::Well)
@@ -125,7 +126,8 @@ fn run_command(command: &RunCommand, arguments: &[String]) -> Result<Exit, Failu
     let usage = |message: String| (Exit::Usage, message);
     let credential = command.credential_env.as_deref().map(credential).transpose();
     let credential = credential.map_err(usage)?;
-    let (home, temporary) = (variable("HOME"), std::env::temp_dir());
+    let home = variable("HOME").and_then(|home| home.into_string().ok());
+    let temporary = std::env::temp_dir();
     let secrets = credential.iter().cloned().collect();
     let temporary = temporary.to_string_lossy();
     let redactor = Redactor::new(secrets, home.as_deref(), &["/tmp", "/var/tmp", &temporary]);
@@ -207,12 +209,24 @@ fn outcome_text(outcome: &Outcome, exit: Exit, output: Output) -> String {
 }
 
 fn credential(name: &str) -> Result<String, String> {
-    variable(name).filter(|key| !key.is_empty()).ok_or_else(|| {
-        format!("--credential-env {name}: no such environment variable; set it to the server's key")
-    })
+    let key = variable(name)
+        .filter(|key| !key.is_empty())
+        .ok_or("no such environment variable; set it to the server's key".to_string());
+    let key = key.and_then(|key| {
+        key.into_string().map_err(|_| "not UTF-8; set it to the server's key".to_string())
+    });
+    let key = key.and_then(|key| match key.chars().position(char::is_control) {
+        None => Ok(key),
+        Some(at) => Err(format!(
+            "character {} is a line break or another control character, which no HTTP header \
+             carries; set it to the server's key alone",
+            at + 1
+        )),
+    });
+    key.map_err(|problem| format!("--credential-env {name}: {problem}"))
 }
 
 #[allow(clippy::disallowed_methods)] // this is the one place
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }

@@ -49,16 +49,23 @@ pub struct StampedEvent {
 #[derive(Debug)]
 pub struct Recorder {
     file: File,
+    is_empty: bool,
 }
 
 impl Recorder {
     /// Starts the file; it must not exist.
     pub fn create(path: &Path) -> io::Result<Recorder> {
-        Ok(Recorder { file: File::create_new(path)? })
+        Ok(Recorder { file: File::create_new(path)?, is_empty: true })
+    }
+
+    /// Whether no attempt was made yet.
+    pub fn is_empty(&self) -> bool {
+        self.is_empty
     }
 
     /// Appends a line and returns once it is on the disk: a crash loses no finished request.
     pub fn append(&mut self, attempt: &Attempt) -> io::Result<()> {
+        self.is_empty = false;
         let mut line = serde_json::to_vec(attempt)?;
         line.push(b'\n');
         self.file.write_all(&line)?;

@@ -1,6 +1,10 @@
-//! Keeps what is private out of what is published: the operator's home, temporary folders, keys.
+//! Keeps what is private out of what is published: the operator's home, temporary folders, keys,
+//! as they are and as JSON escapes them.
+
+mod view;
 
 use std::ops::Range;
+use view::View;
 
 /// Prefixes of well-known kinds of keys.
 const KEY_PREFIXES: [&str; 4] = ["sk-", "hf_", "ghp_", "github_pat_"];
@@ -9,6 +13,13 @@ const MIN_KEY_CHARS: usize = 20;
 /// Letters and digits right after `sk-` that make a key of a shorter word too.
 const MIN_KEY_RUN: usize = 8;
 
+/// How many times over JSON may have escaped something private that is still found: a reply that
+/// holds a document that quotes another.
+const MAX_ROUNDS: usize = 3;
+
+/// A part of a text, and what stands in for it.
+type Private = (Range<usize>, &'static str);
+
 /// Whether `text` has a home folder or a key in it, whoever's. A report in which anything has is
 /// refused by a rule, and [`Redactor::apply`] leaves nothing that has.
 pub fn is_private(text: &str) -> bool {
@@ -16,7 +27,7 @@ pub fn is_private(text: &str) -> bool {
 }
 
 /// The first home folder or key, and what stands in for it.
-fn first_private(text: &str) -> Option<(Range<usize>, &'static str)> {
+fn first_private(text: &str) -> Option<Private> {
     text.char_indices().find_map(|(at, _)| {
         let (before, rest) = text.split_at(at);
         let home = home_len(rest).map(|len| (at..at + len, "<home>"));
@@ -78,42 +89,61 @@ impl Redactor {
     /// `text` without anything private.
     pub fn apply(&self, text: &str) -> String {
         let mut clean = text.to_string();
-        for secret in &self.secrets {
-            clean = clean.replace(secret, "<secret>");
+        for rounds in (0..=MAX_ROUNDS).rev() {
+            for secret in &self.secrets {
+                clean = replaced(clean, rounds, |text| secrets(text, secret));
+            }
+            for (folder, name) in &self.folders {
+                clean = replaced(clean, rounds, |text| folders(text, folder, name));
+            }
+            clean = replaced(clean, rounds, private);
         }
-        for (folder, name) in &self.folders {
-            clean = replace_folder(&clean, folder, name);
-        }
-        without_private(&clean)
+        clean
     }
 }
 
-/// Replaces `folder` where it is a whole folder and not the start of a longer name.
-fn replace_folder(text: &str, folder: &str, name: &str) -> String {
-    let (mut clean, mut rest) = (String::new(), text);
-    while let Some(at) = rest.find(folder) {
-        let (before, after) = (&rest[..at], &rest[at + folder.len()..]);
-        let starts = !before.ends_with(|c: char| is_name(c) || c == '/');
-        let ends = !after.starts_with(is_name);
-        clean.push_str(before);
-        clean.push_str(if starts && ends { name } else { folder });
-        rest = after;
+/// `text` without what `find` finds in it once so many rounds of escapes are undone.
+fn replaced(text: String, rounds: usize, find: impl Fn(&str) -> Vec<Private>) -> String {
+    let Some(view) = View::new(&text, rounds) else { return text };
+    let found = find(&view.text);
+    if found.is_empty() {
+        return text;
     }
-    clean + rest
+    let (mut clean, mut done) = (String::new(), 0);
+    for (part, name) in found {
+        let place = view.place(part);
+        clean += &text[done..place.start];
+        clean += name;
+        done = place.end;
+    }
+    clean + &text[done..]
+}
+
+fn secrets(text: &str, secret: &str) -> Vec<Private> {
+    text.match_indices(secret).map(|(at, _)| (at..at + secret.len(), "<secret>")).collect()
+}
+
+/// Where `folder` is a whole folder and not the start of a longer name.
+fn folders(text: &str, folder: &str, name: &'static str) -> Vec<Private> {
+    let whole = |part: &Range<usize>| {
+        let (before, after) = (&text[..part.start], &text[part.end..]);
+        !before.ends_with(|c: char| is_name(c) || c == '/') && !after.starts_with(is_name)
+    };
+    let all = text.match_indices(folder).map(|(at, _)| at..at + folder.len());
+    all.filter(whole).map(|part| (part, name)).collect()
 }
 
 fn is_name(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-fn without_private(text: &str) -> String {
-    let (mut clean, mut rest) = (String::new(), text);
-    while let Some((found, name)) = first_private(rest) {
-        clean.push_str(&rest[..found.start]);
-        clean.push_str(name);
-        rest = &rest[found.end..]; // begins with no part of a word
+fn private(text: &str) -> Vec<Private> {
+    let (mut found, mut done) = (Vec::new(), 0);
+    while let Some((part, name)) = first_private(&text[done..]) {
+        found.push((done + part.start..done + part.end, name));
+        done += part.end; // begins with no part of a word
     }
-    clean + rest
+    found
 }
 
 #[cfg(test)]
@@ -167,6 +197,35 @@ mod tests {
         assert_eq!(Redactor::new(vec![], Some("/"), &["/"]).apply("/etc"), "/etc");
     }
 
+    #[test]
+    fn escapes_hide_nothing() {
+        check(r"in \/home\/me\/x", r"in <home>\/x");
+        check(r"\u002fhome\u002Fyou", "<home>");
+        check(r#"{"a":"{\"b\":\"\\\/root\\\/x\"}"}"#, r#"{"a":"{\"b\":\"<home>\\\/x\"}"}"#);
+        check(r"key \u0068unter2\n", r"key <secret>\n");
+        check(r"\n\tno \u00e9 is \\private", r"\n\tno \u00e9 is \\private");
+    }
+
+    /// The text in a JSON string as serde_json writes it.
+    fn escaped_least(text: &str) -> String {
+        let quoted = serde_json::to_string(text).unwrap();
+        quoted[1..quoted.len() - 1].to_string()
+    }
+
+    /// With slashes too, and in ASCII.
+    fn escaped_most(text: &str) -> String {
+        let escape = |c: char| match c {
+            '/' => r"\/".to_string(),
+            c if c.is_ascii() => escaped_least(&c.to_string()),
+            c => escaped_all(&c.to_string()),
+        };
+        text.chars().map(escape).collect()
+    }
+
+    fn escaped_all(text: &str) -> String {
+        text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect()
+    }
+
     proptest! {
         /// What the rule would find is gone, whatever stood beside it.
         #[test]
@@ -175,10 +234,24 @@ mod tests {
             prop_assert!(!is_private(&clean), "{clean}");
         }
 
+        /// Whatever stands beside it, and however often JSON escaped it, in whichever way. Of its
+        /// letters none is in `<secret>`.
         #[test]
-        fn no_secret_survives(before in ".{0,20}", after in ".{0,20}") {
-            let text = format!("{before}hunter2{after}");
-            prop_assert!(!redactor().apply(&text).contains("hunter2"));
+        fn no_secret_survives(
+            secret in "[abfnu0\"\\\\/\u{0}-\u{1f}\u{7f}é😀]{2,8}",
+            before in "[a-z\"\\\\/\né ]{0,12}",
+            after in "[a-z\"\\\\/\né ]{0,12}",
+            rounds in 0..=MAX_ROUNDS,
+            way in 0..3_usize,
+        ) {
+            let escaped = [escaped_least, escaped_most, escaped_all][way];
+            let document = format!("{before} {secret} {after}");
+            let document = (0..rounds).fold(document, |text, _| escaped(&text));
+            let clean = Redactor::new(vec![secret.clone()], None, &[]).apply(&document);
+            for rounds in 0..=rounds {
+                let read = View::new(&clean, rounds).map(|view| view.text.into_owned());
+                prop_assert!(!read.is_some_and(|read| read.contains(&secret)), "{clean}");
+            }
         }
     }
 }

@@ -36,6 +36,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+const OUTPUTS: &str = "outputs.jsonl";
+const ENGINE_LOG: &str = "provenance/engine.log";
+
 /// What the operator asks for.
 pub struct Order {
     /// The protocol and its payloads.
@@ -135,19 +138,15 @@ pub fn run(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Outcome, RunError> {
     let requests = sendings(order)?;
-    let bundle = Bundle::create(&order.out).map_err(RunError::Usage)?;
-    let mut server = match Server::reach(order, around, &bundle) {
-        Ok(server) => server,
+    let mut bundle = Bundle::create(&order.out).map_err(RunError::Usage)?;
+    let prepared = Prepared::new(order, around, &mut bundle);
+    let Prepared { mut server, mut config, mut recorder } = match prepared {
+        Ok(prepared) => prepared,
         Err(error) => {
             bundle.abandon();
             return Err(error);
         }
     };
-    let mut config = describe(order, around, &bundle, &server)?;
-    write_config(&bundle, &config)?;
-    let outputs = bundle.path("outputs.jsonl");
-    let recorder = Recorder::create(&outputs);
-    let mut recorder = recorder.map_err(|error| unwritable(&outputs, &error))?;
     let cpu_before = process::own_cpu_s();
     let http = server.http.clone();
     let mut replay = Replay {
@@ -160,7 +159,11 @@ pub fn run(
         progress,
     };
     let stop = replay.run(&requests, &mut recorder);
-    let stop = stop.map_err(|error| unwritable(&outputs, &error))?;
+    let stop = stop.map_err(|error| unwritable(&bundle.path(OUTPUTS), &error))?;
+    if stop == Some(Stop::Interrupted) && recorder.is_empty() {
+        bundle.abandon();
+        return Err(RunError::Interrupted);
+    }
     config.end = Some(End {
         stop: stop.clone().map(|stop| redact_stop(stop, &around.redactor)),
         runner_cpu_s: round(process::own_cpu_s() - cpu_before, 3),
@@ -171,7 +174,29 @@ pub fn run(
         },
     });
     drop(server); // its last words are in the log before the log is sealed
-    conclude(&bundle, config, &around.redactor, stop)
+    conclude(&mut bundle, config, &around.redactor, stop)
+}
+
+/// All that stands before the first request is sent.
+struct Prepared {
+    server: Server,
+    config: Config,
+    recorder: Recorder,
+}
+
+impl Prepared {
+    fn new(
+        order: &Order,
+        around: &Surroundings,
+        bundle: &mut Bundle,
+    ) -> Result<Prepared, RunError> {
+        let server = Server::reach(order, around, bundle.claim(ENGINE_LOG))?;
+        let config = describe(order, around, bundle, &server)?;
+        write_config(bundle, &config)?;
+        let outputs = bundle.claim(OUTPUTS);
+        let recorder = Recorder::create(&outputs).map_err(|error| unwritable(&outputs, &error))?;
+        Ok(Prepared { server, config, recorder })
+    }
 }
 
 /// The bodies in the order of the plan.
@@ -203,20 +228,19 @@ fn corpus(suite: &Suite) -> Result<&Corpus, RunError> {
 }
 
 fn conclude(
-    bundle: &Bundle,
+    bundle: &mut Bundle,
     mut config: Config,
     redactor: &Redactor,
     stop: Option<Stop>,
 ) -> Result<Outcome, RunError> {
-    let log = bundle.path("provenance/engine.log");
-    if let Ok(text) = fs::read(&log) {
+    if let Ok(text) = fs::read(bundle.path(ENGINE_LOG)) {
         let clean = redactor.apply(&String::from_utf8_lossy(&text));
-        let path = "provenance/engine.log".to_string();
+        let path = ENGINE_LOG.to_string();
         let sha256 = bundle.write(&path, clean.as_bytes()).map_err(RunError::Internal)?;
         config.provenance.push(Artifact { kind: "provenance".to_string(), path, sha256 });
     }
     let config = write_config(bundle, &config)?;
-    let outputs = bundle.path("outputs.jsonl");
+    let outputs = bundle.path(OUTPUTS);
     let outputs = fs::read(&outputs).map_err(|error| unwritable(&outputs, &error))?;
     let report = rebuild_from(&outputs, &config)
         .map_err(|error| RunError::Internal(format!("the report: {error}")))?;
@@ -232,7 +256,7 @@ fn conclude(
     })
 }
 
-fn write_config(bundle: &Bundle, config: &Config) -> Result<Vec<u8>, RunError> {
+fn write_config(bundle: &mut Bundle, config: &Config) -> Result<Vec<u8>, RunError> {
     let mut json = serde_json::to_vec_pretty(config)
         .map_err(|error| RunError::Internal(format!("config.json: {error}")))?;
     json.push(b'\n');

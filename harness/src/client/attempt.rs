@@ -96,6 +96,7 @@ fn is_event_stream(reply: &Reply) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::scripted::{Script, Scripted};
+    use super::super::transport::{ByteStream, Piece};
     use super::*;
 
     fn record(script: Script) -> Attempt {
@@ -151,6 +152,27 @@ mod tests {
         check(pieces("data:\n\n"), "a reply of more than 1048576 events");
         let line = vec![(1, vec![b'x'; 1 << 20]); 5];
         check(line, "an event of more than 4194304 bytes; no such answer is expected");
+    }
+
+    /// Says nothing, and never stops.
+    struct Endless(Vec<u8>);
+
+    impl ByteStream for Endless {
+        fn read(&mut self) -> Result<Option<Piece<'_>>, Fault> {
+            Ok(Some(Piece { at_ns: 1, bytes: &self.0 }))
+        }
+    }
+
+    #[test]
+    fn a_reply_of_comments_does_not_last_for_ever() {
+        let comment = [&[b':'; 1 << 20][..], b"\n"].concat();
+        let content_type = Some("text/event-stream".to_string());
+        let reply = Reply { status: 200, content_type, body: Box::new(Endless(comment)) };
+        let mut kept = record(Script::events(&[]));
+        let fault = read_reply(reply, &mut kept).unwrap_err();
+        let expected = "a reply of more than 268435456 bytes";
+        assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Malformed, expected));
+        assert!(kept.events.is_empty());
     }
 
     #[test]

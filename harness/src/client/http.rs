@@ -3,17 +3,16 @@
 
 use super::base_url::BaseUrl;
 use super::clock::{Clock, SystemClock};
+use super::dial::Dial;
 use super::transport::{ByteStream, Fault, FaultKind, Piece, Reply, Transport};
-use super::watched::{Timeouts, Watch, WatchedConnector};
+use super::watched::{Timeouts, Watch};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use ureq::unversioned::resolver::DefaultResolver;
-use ureq::unversioned::transport::{Connector, TcpConnector};
 
 /// Longest reply to a question about the server, in bytes.
-pub const MAX_STATUS_BYTES: u64 = 16 << 20;
+pub const MAX_STATUS_BYTES: u64 = 1 << 20;
 const READ_BYTES: usize = 64 << 10;
 /// Longest wait for an answer to such a question.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(30);
@@ -29,8 +28,7 @@ pub struct Http {
 }
 
 impl Http {
-    /// `bearer` is sent as `Authorization`; setting `cancel` stops a request within a moment, once
-    /// its connection stands.
+    /// `bearer` is sent as `Authorization`; setting `cancel` stops a request within a moment.
     pub fn new(
         base: BaseUrl,
         bearer: Option<String>,
@@ -57,14 +55,14 @@ impl Http {
         if let Some(bearer) = &self.bearer {
             request = request.header("Authorization", format!("Bearer {bearer}"));
         }
-        let mut response = request.call().map_err(|error| self.fault(error.into_io()))?;
+        let mut response = request.call().map_err(|error| fault(error.into_io()))?;
         let mut text = Vec::new();
         response
             .body_mut()
             .as_reader()
             .take(MAX_STATUS_BYTES)
             .read_to_end(&mut text)
-            .map_err(|error| self.fault(error))?;
+            .map_err(fault)?;
         Ok((response.status().as_u16(), String::from_utf8_lossy(&text).into_owned()))
     }
 
@@ -75,7 +73,6 @@ impl Http {
             .max_redirects(0)
             .http_status_as_error(false)
             .max_idle_connections(0)
-            .timeout_connect(Some(timeouts.connect))
             .user_agent(concat!("strata-bench/", env!("CARGO_PKG_VERSION")))
             .build();
         let watch = Watch {
@@ -84,32 +81,20 @@ impl Http {
             dispatched_ns: self.clock.now_ns(),
             cancel: Arc::clone(&self.cancel),
         };
-        let connector = TcpConnector::default().chain(WatchedConnector { watch });
-        ureq::Agent::with_parts(config, connector, DefaultResolver::default())
+        let dial = Dial { watch };
+        ureq::Agent::with_parts(config, dial.clone(), dial)
     }
+}
 
-    fn fault(&self, error: io::Error) -> Fault {
-        if let Some(fault) = error.get_ref().and_then(|inner| inner.downcast_ref::<Fault>()) {
-            return fault.clone();
+fn fault(error: io::Error) -> Fault {
+    if let Some(fault) = error.get_ref().and_then(|inner| inner.downcast_ref::<Fault>()) {
+        return fault.clone();
+    }
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>()) {
+        Some(ureq::Error::Protocol(_) | ureq::Error::Http(_)) => {
+            Fault::new(FaultKind::Malformed, format!("the reply is not HTTP/1.1: {error}"))
         }
-        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>());
-        match (inner, error.kind()) {
-            (Some(ureq::Error::Timeout(_)), _) => Fault::new(
-                FaultKind::Connect,
-                format!(
-                    "no connection to {} within {:?} (--timeout-connect)",
-                    self.base, self.timeouts.connect
-                ),
-            ),
-            (Some(ureq::Error::HostNotFound | ureq::Error::ConnectionFailed), _)
-            | (None, io::ErrorKind::ConnectionRefused) => {
-                Fault::new(FaultKind::Connect, format!("cannot connect to {}: {error}", self.base))
-            }
-            (Some(ureq::Error::Protocol(_) | ureq::Error::Http(_)), _) => {
-                Fault::new(FaultKind::Malformed, format!("the reply is not HTTP/1.1: {error}"))
-            }
-            _ => Fault::new(FaultKind::Broken, format!("the connection broke: {error}")),
-        }
+        _ => Fault::new(FaultKind::Broken, format!("the connection broke: {error}")),
     }
 }
 
@@ -123,7 +108,7 @@ impl Transport for Http {
         if let Some(bearer) = &self.bearer {
             request = request.header("Authorization", format!("Bearer {bearer}"));
         }
-        let response = request.send(body).map_err(|error| self.fault(error.into_io()))?;
+        let response = request.send(body).map_err(|error| fault(error.into_io()))?;
         let encoding = response.headers().get("content-encoding");
         if let Some(encoding) = encoding.filter(|encoding| *encoding != "identity") {
             let message = format!("the reply is encoded as {encoding:?}, which was not asked for");
@@ -133,7 +118,7 @@ impl Transport for Http {
         let content_type = content_type.map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned());
         let status = response.status().as_u16();
         let reader = response.into_body().into_reader();
-        let body = HttpBody { reader, buffer: vec![0; READ_BYTES], http: self.clone() };
+        let body = HttpBody { reader, buffer: vec![0; READ_BYTES], clock: self.clock };
         Ok(Reply { status, content_type, body: Box::new(body) })
     }
 }
@@ -141,17 +126,17 @@ impl Transport for Http {
 struct HttpBody {
     reader: ureq::BodyReader<'static>,
     buffer: Vec<u8>,
-    http: Http,
+    clock: SystemClock,
 }
 
 impl ByteStream for HttpBody {
     fn read(&mut self) -> Result<Option<Piece<'_>>, Fault> {
         let read = self.reader.read(&mut self.buffer);
-        let at_ns = self.http.clock.now_ns();
+        let at_ns = self.clock.now_ns();
         match read {
             Ok(0) => Ok(None),
             Ok(len) => Ok(Some(Piece { at_ns, bytes: &self.buffer[..len] })),
-            Err(error) => Err(self.http.fault(error)),
+            Err(error) => Err(fault(error)),
         }
     }
 }

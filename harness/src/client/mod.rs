@@ -4,6 +4,7 @@
 pub mod attempt;
 pub mod base_url;
 pub mod clock;
+mod dial;
 pub mod http;
 #[cfg(test)]
 pub(crate) mod scripted;

@@ -1,17 +1,20 @@
-//! Limits on a connection that ureq does not have: on the silence between two reads, and an end at
-//! the operator's word. It sits between ureq and the socket, waits in short slices, and looks at
-//! the clock and at the flag between them.
+//! A connection with limits that ureq does not have: on the silence between two reads, and an end
+//! at the operator's word. It waits in short slices, and looks at the clock and at the flag between
+//! them.
 
 use super::clock::{Clock, SystemClock};
+use super::dial::place;
 use super::transport::{Fault, FaultKind};
-use std::io;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use ureq::unversioned::transport::{self, Buffers, Connector, NextTimeout};
+use ureq::http::Uri;
+use ureq::unversioned::transport::{self, Buffers, LazyBuffers, NextTimeout};
 
 /// How late a limit or an interruption may be noticed.
-const SLICE: Duration = Duration::from_millis(50);
+pub(super) const SLICE: Duration = Duration::from_millis(50);
 
 /// Limits on one request, each the flag `--timeout-<name>`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,11 +39,22 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// How long a connection may still take to stand, or why there will be none.
+    pub(super) fn connecting(&self, uri: &Uri) -> Result<Duration, Fault> {
+        self.go_on()?;
+        let left = self.left(self.timeouts.connect, self.dispatched_ns);
+        left.ok_or_else(|| self.unconnected(uri))
+    }
+
+    pub(super) fn unconnected(&self, uri: &Uri) -> Fault {
+        let (place, limit) = (place(uri), self.timeouts.connect);
+        let message = format!("no connection to {place} within {limit:?} (--timeout-connect)");
+        Fault::new(FaultKind::Connect, message)
+    }
+
     /// How long a wait may still last, or why it is over. `last_ns` is when the last byte came.
     fn remaining(&self, last_ns: Option<u64>) -> Result<Duration, Fault> {
-        if self.cancel.load(Ordering::Relaxed) {
-            return Err(Fault::new(FaultKind::Interrupted, "interrupted by the operator"));
-        }
+        self.go_on()?;
         let (limit, since_ns, what) = match last_ns {
             None => (self.timeouts.first_byte, self.dispatched_ns, "no byte of a reply"),
             Some(last_ns) => (self.timeouts.idle, last_ns, "no further byte"),
@@ -54,7 +68,14 @@ impl Watch {
         Ok(left.min(until_total))
     }
 
-    fn left(&self, limit: Duration, since_ns: u64) -> Option<Duration> {
+    fn go_on(&self) -> Result<(), Fault> {
+        match self.cancel.load(Ordering::Relaxed) {
+            true => Err(Fault::new(FaultKind::Interrupted, "interrupted by the operator")),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn left(&self, limit: Duration, since_ns: u64) -> Option<Duration> {
         let passed = Duration::from_nanos(self.clock.now_ns().saturating_sub(since_ns));
         limit.checked_sub(passed).filter(|left| !left.is_zero())
     }
@@ -64,58 +85,70 @@ fn timed_out(what: &str, limit: Duration, flag: &str) -> Fault {
     Fault::new(FaultKind::Timeout, format!("{what} within {limit:?} (--timeout-{flag})"))
 }
 
-/// Puts [`Watched`] around whatever connection the chain before it made.
+/// A connection that keeps the limits of [`Watch`] while it waits.
 #[derive(Debug)]
-pub(super) struct WatchedConnector {
-    pub(super) watch: Watch,
-}
-
-impl<In: transport::Transport> Connector<In> for WatchedConnector {
-    type Out = Watched<In>;
-
-    fn connect(
-        &self,
-        _details: &transport::ConnectionDetails,
-        chained: Option<In>,
-    ) -> Result<Option<Watched<In>>, ureq::Error> {
-        let watch = self.watch.clone();
-        Ok(chained.map(|inner| Watched { inner, watch, last_ns: None }))
-    }
-}
-
-/// A connection that keeps the limits of [`Watch`] while it waits for input.
-#[derive(Debug)]
-pub(super) struct Watched<In> {
-    inner: In,
+pub(super) struct Watched {
+    stream: TcpStream,
+    buffers: LazyBuffers,
     watch: Watch,
     last_ns: Option<u64>,
 }
 
-impl<In: transport::Transport> transport::Transport for Watched<In> {
+impl Watched {
+    pub(super) fn new(
+        stream: TcpStream,
+        config: &ureq::config::Config,
+        watch: Watch,
+    ) -> io::Result<Watched> {
+        stream.set_nodelay(true)?;
+        stream.set_write_timeout(Some(SLICE))?;
+        let buffers = LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size());
+        Ok(Watched { stream, buffers, watch, last_ns: None })
+    }
+}
+
+/// Whether a read or a write only came to the end of its slice.
+fn is_slice(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+impl transport::Transport for Watched {
     fn buffers(&mut self) -> &mut dyn Buffers {
-        self.inner.buffers()
+        &mut self.buffers
     }
 
-    fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), ureq::Error> {
-        self.inner.transmit_output(amount, timeout)
+    fn transmit_output(&mut self, amount: usize, _timeout: NextTimeout) -> Result<(), ureq::Error> {
+        let mut output = &self.buffers.output()[..amount];
+        while !output.is_empty() {
+            self.watch.remaining(None).map_err(io::Error::other)?;
+            match self.stream.write(output) {
+                Ok(0) => return Err(io::Error::from(ErrorKind::WriteZero).into()),
+                Ok(written) => output = &output[written..],
+                Err(error) if is_slice(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
-    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, ureq::Error> {
+    fn await_input(&mut self, _timeout: NextTimeout) -> Result<bool, ureq::Error> {
         loop {
             let remaining = self.watch.remaining(self.last_ns).map_err(io::Error::other)?;
-            let slice = NextTimeout { after: remaining.min(SLICE).into(), ..timeout };
-            match self.inner.await_input(slice) {
-                Err(ureq::Error::Timeout(_)) => continue,
-                Err(error) => return Err(error),
-                Ok(more) => {
+            self.stream.set_read_timeout(Some(remaining.min(SLICE)))?;
+            match self.stream.read(self.buffers.input_append_buf()) {
+                Err(error) if is_slice(&error) => {}
+                Err(error) => return Err(error.into()),
+                Ok(amount) => {
                     self.last_ns = Some(self.watch.clock.now_ns());
-                    return Ok(more);
+                    self.buffers.input_appended(amount);
+                    return Ok(amount > 0);
                 }
             }
         }
     }
 
+    /// Each serves one request.
     fn is_open(&mut self) -> bool {
-        self.inner.is_open()
+        false
     }
 }

@@ -3,6 +3,7 @@
 
 use super::{Gpu, Named};
 use crate::fact::Fact;
+use crate::report::number::round;
 use std::path::Path;
 use std::process::Command;
 
@@ -69,24 +70,26 @@ fn read(csv: &str) -> Cards {
     }
 }
 
+/// A name may hold a comma; the figures after it hold none.
 fn card(line: &str) -> Option<(Gpu, String)> {
-    let fields: Vec<&str> = line.split(',').map(str::trim).collect();
-    let [index, name, mib, watts, driver] = fields[..] else { return None };
+    let (index, rest) = line.split_once(',')?;
+    let fields: Vec<&str> = rest.rsplitn(4, ',').map(str::trim).collect();
+    let [driver, watts, mib, name] = fields[..] else { return None };
+    let bytes = mib.parse().ok().and_then(|mib: u64| mib.checked_mul(1 << 20));
+    let limit = watts.parse().ok().filter(|watts: &f64| watts.is_finite() && *watts >= 0.0);
     let gpu = Gpu {
-        device_index: index.parse().ok()?,
+        device_index: index.trim().parse().ok()?,
         name: name.to_string(),
-        memory_bytes: mib.parse::<u64>().ok()?.checked_mul(1 << 20)?,
+        memory_bytes: Fact::of(bytes, stated(mib)),
         memory_kind: "dedicated".to_string(),
-        power_limit_w: power_limit(watts),
+        power_limit_w: Fact::of(limit.map(|watts| round(watts, 1)), stated(watts)),
     };
     Some((gpu, driver.to_string()))
 }
 
-/// Cards without a limit of their own say `[N/A]`.
-fn power_limit(watts: &str) -> Fact<f64> {
-    let number = watts.parse().ok().filter(|watts: &f64| watts.is_finite());
-    let number = number.map(|watts| crate::report::number::round(watts, 1));
-    Fact::of(number, format!("nvidia-smi states `{watts}`"))
+/// The reason for a figure that is none: a card that has none says `[N/A]`.
+fn stated(text: &str) -> String {
+    format!("nvidia-smi states `{text}`")
 }
 
 #[cfg(test)]
@@ -99,7 +102,7 @@ mod tests {
         let gpu = Gpu {
             device_index: 0,
             name: "NVIDIA GeForce RTX 3090".to_string(),
-            memory_bytes: 25_769_803_776,
+            memory_bytes: Fact::Known(25_769_803_776),
             memory_kind: "dedicated".to_string(),
             power_limit_w: Fact::Known(250.0),
         };
@@ -110,7 +113,7 @@ mod tests {
 
     #[test]
     fn odd_answers_are_reasons() {
-        for line in ["No devices were found", "0, A, [N/A], 250.00, 1"] {
+        for line in ["No devices were found", "A, 0, 24576, 250.00, 1", "0, A, 24576, 250.00"] {
             let found = read(line).gpus;
             let reason = format!("nvidia-smi answered a line that is no card: `{line}`");
             assert_eq!(found, Fact::Unknown(reason));
@@ -120,12 +123,20 @@ mod tests {
     }
 
     #[test]
-    fn a_card_without_a_power_limit_is_a_card() {
-        for watts in ["[N/A]", "[Not Supported]", "inf"] {
-            let found = read(&format!("0, A, 24576, {watts}, 1"));
-            let [gpu] = &found.gpus.known().unwrap()[..] else { panic!("{found:?}") };
-            assert_eq!(gpu.memory_bytes, 24_576 << 20);
-            assert_eq!(gpu.power_limit_w, Fact::Unknown(format!("nvidia-smi states `{watts}`")));
+    fn a_figure_that_is_none_is_unknown_alone() {
+        let card = |mib: &str, watts: &str| {
+            let found = read(&format!("0, A, 24576, 250.00, 1\n1, B, 80GB, {mib}, {watts}, 1"));
+            let [_, gpu] = &found.gpus.known().unwrap()[..] else { panic!("{found:?}") };
+            assert_eq!((gpu.device_index, gpu.name.as_str()), (1, "B, 80GB"));
+            (gpu.memory_bytes.clone(), gpu.power_limit_w.clone())
+        };
+        let known = (Fact::Known(24_576 << 20), Fact::Known(250.0));
+        for text in ["[N/A]", "[Not Supported]", "inf", "-1", "", "1e999", "18446744073709551615"] {
+            let (bytes, limit) = card(text, "250.00");
+            assert_eq!((bytes, limit), (Fact::Unknown(stated(text)), known.1.clone()));
+        }
+        for text in ["[N/A]", "[Not Supported]", "inf", "-1", "", "1e999"] {
+            assert_eq!(card("24576", text), (known.0.clone(), Fact::Unknown(stated(text))));
         }
     }
 

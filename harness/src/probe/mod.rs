@@ -19,7 +19,7 @@ use std::path::Path;
 pub struct Gpu {
     pub device_index: u32,
     pub name: String,
-    pub memory_bytes: u64,
+    pub memory_bytes: Fact<u64>,
     pub memory_kind: String,
     pub power_limit_w: Fact<f64>,
 }

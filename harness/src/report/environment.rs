@@ -52,7 +52,7 @@ fn gpu(card: probe::Gpu, at: &mut Place) -> Gpu {
     Gpu {
         device_index: card.device_index,
         name: card.name,
-        memory_bytes: card.memory_bytes,
+        memory_bytes: at.take("memory_bytes", card.memory_bytes),
         memory_kind: card.memory_kind,
         power_limit_w: at.take("power_limit_w", card.power_limit_w),
     }
@@ -73,14 +73,19 @@ pub(super) fn software(config: &Config, at: &mut Place) -> Software {
         name: os.take("name", machine.os_name.clone()),
         version: os.take("version", machine.os_version.clone()),
     };
-    let commit = server.text("/engine/commit").or_else(|| {
-        let why = server.text("/engine/commit_missing");
-        let unknown = server.text("/engine/commit");
-        why.known().map_or(unknown, |why| Fact::Unknown(format!("the engine: {why}")))
-    });
+    let commit = match (server.text("/engine/commit"), server.text("/engine/commit_missing")) {
+        (Fact::Known(commit), _) if !is_commit(&commit) => Fact::Unknown(format!(
+            "the server states `{commit}`, and a commit has 40 lower-case hexadecimal digits"
+        )),
+        (Fact::Unknown(_), Fact::Known(why)) => Fact::Unknown(format!("the engine: {why}")),
+        (commit, _) => commit,
+    };
     let declared = config.declared.build_options.clone().map(Value::String);
     let build_options = server.field("/build/options", |options| Some(options.clone()));
-    let no_options = "the server does not report build options; pass --build-options";
+    let build_options = Fact::of(
+        declared.or(build_options.known().cloned()).filter(|options| !options.is_null()),
+        "the server does not report build options; pass --build-options",
+    );
     Software {
         os,
         drivers: at.take("drivers", machine.drivers.clone()),
@@ -89,12 +94,16 @@ pub(super) fn software(config: &Config, at: &mut Place) -> Software {
         engine_version: at.take("engine_version", server.text("/engine/version")),
         build_kind: at.take("build_kind", server.text("/build/kind")),
         runner_commit: at.take("runner_commit", config.runner.commit.clone()),
-        build_options: at.some(
+        build_options: at.take_whole(
             "build_options",
-            declared.or(build_options.known().cloned()).filter(|options| !options.is_null()),
-            no_options,
+            build_options,
+            "the server's /v1/status states null",
         ),
     }
+}
+
+fn is_commit(text: &str) -> bool {
+    text.len() == 40 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 pub(super) fn model(config: &Config, at: &mut Place) -> Model {
@@ -155,6 +164,8 @@ pub(super) fn configuration(config: &Config, at: &mut Place) -> Configuration {
     ];
     let [kv_cache, expert_cache, offloading, prefill, mtp, calibration, experimental_options] =
         groups.map(&mut group);
+    let kwargs = Value::Object(config.protocol.chat_template_kwargs.clone());
+    at.take_whole("chat_template_kwargs", Fact::Known(kwargs), "the protocol states null");
     let template = config.provenance.iter().find(|artifact| artifact.path == TEMPLATE_PATH);
     at.below("sampling").some(
         "reasoning_effort",

@@ -49,7 +49,11 @@ pub(super) fn extensions(
         summary_notes: Map::new(),
         request_sha256: Map::new(),
         client_offsets_us: Map::new(),
-        engine_device: at.take("engine_device", device),
+        engine_device: at.take_whole(
+            "engine_device",
+            device,
+            "the server's /v1/status states null",
+        ),
         engine_threads: at.take("engine_threads", config.engine_threads.clone()),
         governor: at.take("governor", config.machine.governor.clone()),
         load,

@@ -51,6 +51,16 @@ impl Place<'_> {
         }
     }
 
+    /// The same for a value of any shape, whose own nulls are there because of `stated`.
+    pub fn take_whole(&mut self, key: &str, fact: Fact<Value>, stated: &str) -> Option<Value> {
+        let value = self.take(key, fact)?;
+        for within in null_leaves(&value) {
+            let pointer = format!("{}/{}{within}", self.pointer, escape(key));
+            self.reasons.by_pointer.insert(pointer, stated.to_string());
+        }
+        Some(value)
+    }
+
     /// `value`, or null because of `reason`.
     pub fn some<T>(&mut self, key: &str, value: Option<T>, reason: &str) -> Option<T> {
         self.take(key, Fact::of(value, reason))
@@ -102,6 +112,18 @@ mod tests {
         let missing = reasons.missing(&document).unwrap();
         let expected = json!({"/list/1/x~1y~0": "why x", "/b": "why b"});
         assert_eq!(serde_json::to_string(&missing).unwrap(), expected.to_string());
+    }
+
+    #[test]
+    fn nulls_of_others_have_one_reason() {
+        for value in [json!(null), json!({"a/b": null, "c": [1, null]})] {
+            let mut reasons = Reasons::default();
+            let mut at = reasons.at("/x");
+            let kept = at.take_whole("y", Fact::Known(value.clone()), "why");
+            assert_eq!(kept, Some(value.clone()));
+            let missing = reasons.missing(&json!({"x": {"y": value}})).unwrap();
+            assert!(missing.values().all(|reason| reason == "why"), "{missing:?}");
+        }
     }
 
     #[test]

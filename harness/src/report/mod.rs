@@ -98,7 +98,7 @@ pub struct Hardware {
 pub struct Gpu {
     pub device_index: u32,
     pub name: String,
-    pub memory_bytes: u64,
+    pub memory_bytes: Option<u64>,
     pub memory_kind: String,
     pub power_limit_w: Option<f64>,
 }

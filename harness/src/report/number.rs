@@ -10,6 +10,9 @@ use serde::{Serialize, Serializer};
 pub const FINE_DECIMALS: usize = 6;
 /// Decimals of engine times in seconds: engines state milliseconds with one decimal.
 const ENGINE_DECIMALS: usize = 4;
+/// Tokens per second that no machine reaches: with [`FINE_DECIMALS`], what is below prints as a
+/// double in full.
+const ABSURD_RATE: f64 = 1e9;
 
 /// `value` with at most `decimals` decimals, correctly rounded. `value` must be finite.
 pub fn round(value: f64, decimals: usize) -> f64 {
@@ -79,6 +82,19 @@ impl EngineTime {
         self.seconds
     }
 
+    /// Whether times of one engine, one after the other, can lie within a span that the client saw.
+    /// Each may print half its last digit too long.
+    pub fn fit(times: &[EngineTime], span: ClientTime) -> bool {
+        let micros = |time: &EngineTime| (time.seconds * 1e6).round();
+        let half_digits = 50.0 * times.len() as f64;
+        times.iter().map(micros).sum::<f64>() - half_digits <= span.micros as f64
+    }
+
+    /// Whether some machine could get through `tokens` in this time, or in one that prints so.
+    pub fn can_hold(self, tokens: u64) -> bool {
+        self.rate(tokens).is_none_or(|rate| rate < ABSURD_RATE)
+    }
+
     /// Tokens per second from the time as printed, so that a reader's division gives the same.
     /// `None` for a time that prints as zero.
     pub fn rate(self, tokens: u64) -> Option<f64> {
@@ -112,6 +128,22 @@ mod tests {
         assert_eq!(serde_json::to_string(&prompt).unwrap(), "0.5133");
         assert_eq!(prompt.rate(75), Some(146.113384));
         assert_eq!(EngineTime::from_ms(0.04).rate(75), None);
+        assert!(prompt.can_hold(1_000_000) && EngineTime::from_ms(0.0).can_hold(u64::MAX));
+        assert!(!EngineTime::from_ms(0.1).can_hold(100_000));
+    }
+
+    #[test]
+    fn engine_times_fit_to_half_a_digit() {
+        let check = |ms: &[f64], micros: u64, fit: bool| {
+            let times: Vec<EngineTime> = ms.iter().map(|ms| EngineTime::from_ms(*ms)).collect();
+            assert_eq!(EngineTime::fit(&times, ClientTime { micros }), fit, "{ms:?} {micros}");
+        };
+        check(&[513.3], 513_250, true);
+        check(&[513.3], 513_249, false);
+        check(&[513.3, 1.0], 514_200, true);
+        check(&[513.3, 1.0], 514_199, false);
+        check(&[1e308], u64::MAX, false);
+        check(&[], 0, true);
     }
 
     #[test]

@@ -3,10 +3,10 @@
 //! It judges the form only; what the numbers amount to is `account`'s.
 
 use crate::client::transport::FaultKind;
+use crate::json::{self, Number, Value};
 use crate::record::{Attempt, StampedEvent};
 use crate::report::evaluate::ToolCall;
 use serde::Serialize;
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Most characters of a server's own words in a reason.
@@ -119,7 +119,7 @@ impl Reading {
             self.done_ns = Some(event.at_ns);
             return;
         }
-        let chunk: Value = match serde_json::from_str(&event.data) {
+        let chunk = match json::parse(event.data.as_bytes()) {
             Ok(chunk) => chunk,
             Err(error) => {
                 let reason = format!("event {i} is not JSON: {error}");
@@ -135,9 +135,9 @@ impl Reading {
     }
 
     fn chunk(&mut self, chunk: &Value, at_ns: u64) {
-        let choices = chunk.get("choices").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let choices = chunk.get("choices").map_or(&[][..], Value::items);
         // Only one choice is ever asked for.
-        for choice in choices.iter().filter(|c| c.get("index").and_then(Value::as_u64) <= Some(0)) {
+        for choice in choices.iter().filter(|choice| count(choice.get("index")) <= Some(0)) {
             if let Some(delta) = choice.get("delta") {
                 self.delta(delta, at_ns);
             }
@@ -149,7 +149,9 @@ impl Reading {
         if let Some(usage) = chunk.get("usage").map(read_usage).filter(|u| *u != Usage::default()) {
             self.transcript.usage = usage;
         }
-        if let Some(timings) = chunk.get("timings").filter(|timings| timings.is_object()) {
+        if let Some(timings) =
+            chunk.get("timings").filter(|timings| matches!(timings, Value::Object(_)))
+        {
             self.transcript.timings = read_timings(timings);
         }
     }
@@ -164,9 +166,9 @@ impl Reading {
             self.transcript.answer.push_str(content);
             self.seen(DeltaKind::Content, at_ns);
         }
-        let calls = delta.get("tool_calls").and_then(Value::as_array);
-        for (position, call) in calls.into_iter().flatten().enumerate() {
-            let index = call.get("index").and_then(Value::as_u64).unwrap_or(position as u64);
+        let calls = delta.get("tool_calls").map_or(&[][..], Value::items);
+        for (position, call) in calls.iter().enumerate() {
+            let index = count(call.get("index")).unwrap_or(position as u64);
             let joined = self.calls.entry(index).or_default();
             let part = |key: &str| call.get("function")?.get(key)?.as_str();
             joined.name.push_str(part("name").unwrap_or_default());
@@ -202,7 +204,7 @@ impl Reading {
         {
             let status = attempt.http_status.unwrap_or_default();
             let kind = attempt.content_type.as_deref().unwrap_or("no content type");
-            let said = match serde_json::from_str::<Value>(body) {
+            let said = match json::parse(body.as_bytes()) {
                 Ok(json) => quote_error(json.get("error").unwrap_or(&json)),
                 Err(_) => quote(body),
             };
@@ -239,8 +241,13 @@ fn fault_kind(kind: FaultKind) -> FailureKind {
     }
 }
 
+/// Absent is `None`, and so is what is no whole number from 0.
+fn count(value: Option<&Value>) -> Option<u64> {
+    value?.as_number()?.as_u64()
+}
+
 fn read_usage(usage: &Value) -> Usage {
-    let count = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64);
+    let count = |pointer: &str| count(usage.pointer(pointer));
     Usage {
         prompt_tokens: count("/prompt_tokens"),
         cached_tokens: count("/prompt_tokens_details/cached_tokens"),
@@ -249,8 +256,11 @@ fn read_usage(usage: &Value) -> Usage {
 }
 
 fn read_timings(timings: &Value) -> EngineTimings {
-    let count = |key: &str| timings.get(key).and_then(Value::as_u64);
-    let number = |key: &str| timings.get(key).and_then(Value::as_f64).filter(|&x| x >= 0.0);
+    let count = |key: &str| count(timings.get(key));
+    let number = |key: &str| {
+        let number = timings.get(key)?.as_number().map(Number::as_f64);
+        number.filter(|x| x.is_finite() && *x >= 0.0)
+    };
     EngineTimings {
         cache_n: count("cache_n"),
         prompt_n: count("prompt_n"),

@@ -2,18 +2,23 @@
 //! and renamed. `MANIFEST.sha256` in the end covers every other file.
 
 use crate::digest::{sha256, sha256_of};
+use crate::manifest;
+use crate::plain_file;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The report's file name.
 pub const RESULTS: &str = "results.json";
-const MANIFEST: &str = "MANIFEST.sha256";
 
 /// A folder that is being filled.
 #[derive(Debug)]
 pub struct Bundle {
     folder: PathBuf,
+    /// The folders that did not exist before, outer ones first.
+    made_folders: Vec<PathBuf>,
+    /// The files of this run, written or about to be.
+    files: Vec<PathBuf>,
 }
 
 impl Bundle {
@@ -21,33 +26,59 @@ impl Bundle {
     /// run overwrites another.
     pub fn create(folder: &Path) -> Result<Bundle, String> {
         let place = folder.display();
-        let failed = |error: io::Error| format!("--out {place}: cannot be made: {error}");
-        fs::create_dir_all(folder).map_err(failed)?;
-        let mut entries = fs::read_dir(folder).map_err(failed)?;
-        if entries.next().is_some() {
+        let mut bundle = Bundle::open(folder);
+        if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(format!(
                 "--out {place}: is not empty; name a folder that does not exist yet"
             ));
         }
-        fs::create_dir(folder.join("provenance")).map_err(failed)?;
-        Ok(Bundle { folder: folder.to_path_buf() })
+        if let Err(error) = bundle.make_folders() {
+            bundle.abandon();
+            return Err(format!("--out {place}: cannot be made: {error}"));
+        }
+        Ok(bundle)
     }
 
-    /// Takes the folder away again if nothing was put into it; what was is evidence, and stays.
+    fn make_folders(&mut self) -> io::Result<()> {
+        let provenance = self.path("provenance");
+        let missing = provenance.ancestors().take_while(|folder| !is_there(folder));
+        let missing: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
+        for folder in missing.into_iter().rev() {
+            fs::create_dir(&folder)?;
+            self.made_folders.push(folder);
+        }
+        Ok(())
+    }
+
+    /// Takes back all that was made, so that the same name can be given again. What others put
+    /// there meanwhile stays, and the folders it lies in.
     pub fn abandon(self) {
-        let folders = [self.path("provenance"), self.folder];
-        let _ = folders.iter().try_for_each(fs::remove_dir); // refuses a folder that is not empty
+        // A file may never have come to be, and a folder with anything in it refuses to go.
+        for file in &self.files {
+            let _ = fs::remove_file(file);
+        }
+        for folder in self.made_folders.iter().rev() {
+            let _ = fs::remove_dir(folder);
+        }
     }
 
     /// A folder that was filled before.
     pub fn open(folder: &Path) -> Bundle {
-        Bundle { folder: folder.to_path_buf() }
+        Bundle { folder: folder.to_path_buf(), made_folders: Vec::new(), files: Vec::new() }
+    }
+
+    /// Where a file of this name is to be, for somebody else to write.
+    pub fn claim(&mut self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        self.files.push(path.clone());
+        path
     }
 
     /// Puts a report in place of any that is there, and the manifest in order; `false` if that one
     /// was the same, byte for byte.
-    pub fn replace_results(&self, json: &[u8]) -> Result<bool, String> {
-        if fs::read(self.path(RESULTS)).is_ok_and(|found| found == json) {
+    pub fn replace_results(&mut self, json: &[u8]) -> Result<bool, String> {
+        let found = plain_file::read(&self.path(RESULTS), json.len() as u64);
+        if found.is_ok_and(|found| found == json) {
             return Ok(false);
         }
         self.write(RESULTS, json)?;
@@ -61,9 +92,9 @@ impl Bundle {
     }
 
     /// Writes a file whole, in place of any of that name, and returns its digest.
-    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<String, String> {
-        let path = self.path(name);
-        let unfinished = self.path(&format!("{name}.partial"));
+    pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<String, String> {
+        let path = self.claim(name);
+        let unfinished = self.claim(&format!("{name}.partial"));
         let written = || -> io::Result<()> {
             let mut file = File::create(&unfinished)?;
             file.write_all(bytes)?;
@@ -77,7 +108,7 @@ impl Bundle {
     }
 
     /// Writes the manifest, in the form that `sha256sum --check` reads.
-    pub fn seal(&self) -> Result<(), String> {
+    pub fn seal(&mut self) -> Result<(), String> {
         let mut lines = Vec::new();
         for folder in ["", "provenance/"] {
             let path = self.path(folder);
@@ -85,7 +116,7 @@ impl Bundle {
             for entry in fs::read_dir(&path).map_err(failed)? {
                 let entry = entry.map_err(failed)?;
                 let name = format!("{folder}{}", entry.file_name().to_string_lossy());
-                if name != MANIFEST && entry.file_type().map_err(failed)?.is_file() {
+                if name != manifest::NAME && entry.file_type().map_err(failed)?.is_file() {
                     let digest = File::open(entry.path()).and_then(sha256_of).map_err(failed)?;
                     lines.push((name, digest));
                 }
@@ -93,9 +124,14 @@ impl Bundle {
         }
         lines.sort();
         let text: String =
-            lines.iter().map(|(name, digest)| format!("{digest}  {name}\n")).collect();
-        self.write(MANIFEST, text.as_bytes()).map(|_| ())
+            lines.iter().map(|(name, digest)| manifest::line(name, digest)).collect();
+        self.write(manifest::NAME, text.as_bytes()).map(|_| ())
     }
+}
+
+/// Whether anything is there: `""` is the folder that this program runs in.
+fn is_there(folder: &Path) -> bool {
+    folder.as_os_str().is_empty() || fs::symlink_metadata(folder).is_ok()
 }
 
 #[cfg(test)]
@@ -107,36 +143,78 @@ mod tests {
     fn a_folder_is_made_filled_and_sealed() {
         let scratch = Scratch::new();
         let folder = scratch.path().join("a/b");
-        let bundle = Bundle::create(&folder).unwrap();
+        let mut bundle = Bundle::create(&folder).unwrap();
         bundle.write("results.json", b"{}").unwrap();
         bundle.write("results.json", b"abc").unwrap();
         bundle.write("provenance/x", b"").unwrap();
         bundle.seal().unwrap();
         assert_eq!(fs::read(bundle.path("results.json")).unwrap(), b"abc");
-        let empty = sha256(b"");
-        let expected = format!("{empty}  provenance/x\n{}  results.json\n", sha256(b"abc"));
-        assert_eq!(fs::read_to_string(bundle.path(MANIFEST)).unwrap(), expected);
+        let lines = [("provenance/x", sha256(b"")), ("results.json", sha256(b"abc"))];
+        let expected = lines.map(|(name, digest)| manifest::line(name, &digest)).concat();
+        assert_eq!(fs::read_to_string(bundle.path(manifest::NAME)).unwrap(), expected);
 
         let error = Bundle::create(&folder).unwrap_err();
         assert!(error.ends_with("is not empty; name a folder that does not exist yet"), "{error}");
     }
 
-    #[test]
-    fn an_empty_folder_is_abandoned_and_evidence_is_not() {
+    /// What lies below a folder, in order.
+    fn listing(folder: &Path) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                found.extend(listing(&path));
+            }
+            found.push(path);
+        }
+        found.sort();
+        found
+    }
+
+    /// A run that got as far as writing every kind of file is taken back; `before` exists then.
+    fn check_abandoned(before: &str, foreign: Option<&str>) {
         let scratch = Scratch::new();
-        let folder = scratch.path().join("a");
-        Bundle::create(&folder).unwrap().abandon();
-        assert!(!folder.exists());
-        let bundle = Bundle::create(&folder).unwrap();
-        bundle.write("provenance/engine.log", b"out of memory").unwrap();
-        let log = bundle.path("provenance/engine.log");
+        fs::create_dir_all(scratch.path().join(before)).unwrap();
+        let existed = listing(scratch.path());
+        let mut bundle = Bundle::create(&scratch.path().join("a/b")).unwrap();
+        bundle.write("config.json", b"{}").unwrap();
+        fs::write(bundle.claim("provenance/engine.log"), "out of memory").unwrap();
+        bundle.claim("outputs.jsonl"); // and never made
+        let foreign = foreign.map(|name| bundle.path(name));
+        if let Some(path) = &foreign {
+            fs::write(path, "").unwrap();
+        }
         bundle.abandon();
-        assert!(log.exists());
+        match foreign {
+            None => assert_eq!(listing(scratch.path()), existed),
+            Some(path) => {
+                let files = listing(scratch.path()).into_iter().filter(|path| path.is_file());
+                assert_eq!(files.collect::<Vec<_>>(), [path]);
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_made_is_taken_back_and_nothing_else() {
+        for before in ["", "a", "a/b"] {
+            check_abandoned(before, None);
+            check_abandoned(before, Some("mine"));
+            check_abandoned(before, Some("provenance/mine"));
+        }
     }
 
     #[test]
     fn an_impossible_folder_is_refused_in_words() {
         let error = Bundle::create(Path::new("/proc/nowhere")).unwrap_err();
         assert!(error.starts_with("--out /proc/nowhere: cannot be made: "), "{error}");
+
+        let scratch = Scratch::new();
+        let file = scratch.path().join("file");
+        fs::write(&file, "").unwrap();
+        for folder in [file.clone(), file.join("below")] {
+            let error = Bundle::create(&folder).unwrap_err();
+            assert!(error.contains(": cannot be made: "), "{error}");
+        }
+        assert_eq!(listing(scratch.path()), [file]);
     }
 }

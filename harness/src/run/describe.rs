@@ -20,7 +20,7 @@ use std::path::PathBuf;
 pub(super) fn describe(
     order: &Order,
     around: &Surroundings,
-    bundle: &Bundle,
+    bundle: &mut Bundle,
     server: &Server,
 ) -> Result<Config, RunError> {
     let (local, description) = (server.http.is_local(), &server.description);
@@ -127,7 +127,7 @@ fn lengths(corpus: &Corpus, description: &SelfDescription) -> Fact<Lengths> {
 /// Writes the files a report lists, and says what the server left out of them.
 fn write_provenance(
     order: &Order,
-    bundle: &Bundle,
+    bundle: &mut Bundle,
     description: &SelfDescription,
 ) -> Result<(Vec<Artifact>, Map<String, Value>), RunError> {
     let corpus = corpus(&order.suite)?;
@@ -164,8 +164,7 @@ fn publishable(description: &SelfDescription, redactor: &Redactor) -> SelfDescri
     SelfDescription { status: clean(description.status), models: clean(description.models) }
 }
 
-/// The same members, no text of them private. Texts are taken one by one: in JSON as written, a
-/// secret with a quotation mark would not be found.
+/// The same members, no text of them private.
 fn redacted(members: &Map<String, Value>, redactor: &Redactor) -> Map<String, Value> {
     let clean =
         |(key, value): (&String, &Value)| (redactor.apply(key), redacted_value(value, redactor));

@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 /// First argument of this program when it is to become an engine; not for people.
 pub const SUPERVISE: &str = "supervise-engine";
 const POLL: Duration = Duration::from_millis(20);
+/// Most lines of its log that an error quotes.
+const LAST_LINES: usize = 8;
 /// How long an engine may take to end by itself once asked.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -190,13 +192,21 @@ fn announced(log: &str, ready_line: &str) -> Option<String> {
     rest.split_whitespace().next().map(str::to_string)
 }
 
-/// The end of the log for an error message.
+/// The end of the log for an error message: the log itself goes with a run that did not begin.
 fn last_words(log: &Path) -> String {
     let text = log_text(log);
-    match text.lines().rev().find(|line| !line.trim().is_empty()) {
-        Some(line) => format!("its last line: {}", line.trim()),
-        None => "it printed nothing".to_string(),
+    let lines = text.lines().rev().filter(|line| !line.trim().is_empty());
+    let mut lines: Vec<String> = lines.take(LAST_LINES).map(printable).collect();
+    lines.reverse();
+    match &lines[..] {
+        [] => "it printed nothing".to_string(),
+        [line] => format!("its last line: {line}"),
+        lines => format!("its last lines:\n  {}", lines.join("\n  ")),
     }
+}
+
+fn printable(line: &str) -> String {
+    line.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]

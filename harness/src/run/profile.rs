@@ -1,14 +1,17 @@
 //! An engine profile, `spec/schema/profile.schema.json`: how a run starts an engine, and which of
 //! its options belong to which group of a report. It starts nothing itself.
 
+use crate::plain_file;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Which options belong to which group of `/configuration`; all others are other options.
 const OPTION_GROUPS: &str = include_str!("../../../spec/option-groups.json");
+
+/// Longest profile that is read.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// A profile file. Unknown fields are refused.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -35,8 +38,8 @@ impl Profile {
     /// Reads a profile; the message of a refusal names the file and the field.
     pub fn open(path: &Path) -> Result<Profile, String> {
         let place = path.display();
-        let text = fs::read_to_string(path)
-            .map_err(|error| format!("profile {place}: cannot be read: {error}"))?;
+        let text = plain_file::read_text(path, MAX_BYTES)
+            .map_err(|problem| format!("profile {place}: {problem}"))?;
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
         Profile::parse(&text, folder).map_err(|problem| format!("profile {place}: {problem}"))
     }
@@ -66,6 +69,11 @@ impl Profile {
             if value.is_empty() || !value.starts_with(start) {
                 return Err(format!("{field} is `{value}`; it must be `{start}...`"));
             }
+        }
+        if profile.ready_line.as_deref() == Some("") {
+            return Err("ready_line is empty, as every line begins; give its words, or null \
+                        where ready_path alone tells"
+                .to_string());
         }
         if !(1..=86_400).contains(&profile.ready_timeout_s) {
             return Err(format!(
@@ -260,6 +268,7 @@ mod tests {
         check(("\"512\"", "512"), "options `--ctx`: 512; give a name");
         check(("\"--kv\"", "\"kv\""), "options `kv`: \"f16\"; give a name");
         check(("\"/health\"", "\"health\""), "ready_path is `health`; it must be `/...`");
+        check(("\"ready_line\":null", "\"ready_line\":\"\""), "ready_line is empty");
         check(("\"ready_timeout_s\":5", "\"ready_timeout_s\":0"), "ready_timeout_s is 0");
         let error = Profile::open(Path::new("/nonexistent.json")).unwrap_err();
         assert!(error.starts_with("profile /nonexistent.json: cannot be read: "), "{error}");

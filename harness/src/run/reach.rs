@@ -4,7 +4,6 @@ use super::{Order, RunError, Surroundings, Target};
 use crate::client::base_url::BaseUrl;
 use crate::client::http::Http;
 use crate::client::transport::{Fault, FaultKind};
-use crate::run::bundle::Bundle;
 use crate::run::engine_process::{EngineProcess, Launch, StartError, free_port};
 use crate::run::profile::Profile;
 use crate::run::server::SelfDescription;
@@ -27,9 +26,8 @@ impl Server {
     pub(super) fn reach(
         order: &Order,
         around: &Surroundings,
-        bundle: &Bundle,
+        log: PathBuf,
     ) -> Result<Server, RunError> {
-        let log = bundle.path("provenance/engine.log");
         let client = |url| {
             let (clock, cancel) = (around.clock, Arc::clone(&around.cancel));
             Http::new(url, order.credential.clone(), order.timeouts, clock, cancel)

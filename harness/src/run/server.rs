@@ -1,12 +1,15 @@
 //! What a server says of itself: `/v1/status`, which strata answers, and `/v1/models`, which all
 //! do. Whatever it does not say is a fact with a reason.
 
-use crate::client::http::Http;
+use crate::client::http::{Http, MAX_STATUS_BYTES};
 use crate::client::transport::Fault;
 use crate::fact::Fact;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
+
+/// Deepest nesting of an answer: a report holds parts of it, and is read to a depth of its own.
+const MAX_DEPTH: usize = 32;
 
 /// The two answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -76,14 +79,50 @@ fn ask(http: &Http, path: &str) -> Result<Fact<Value>, Fault> {
     if status != 200 {
         return Ok(Fact::Unknown(format!("the server does not answer {path} (HTTP {status})")));
     }
-    let object = serde_json::from_str::<Value>(&text).ok().filter(Value::is_object);
-    Ok(Fact::of(object, format!("the server's {path} is no JSON object")))
+    Ok(read(path, &text))
+}
+
+fn read(path: &str, text: &str) -> Fact<Value> {
+    let object = serde_json::from_str::<Value>(text).ok();
+    let object = object.filter(|answer| answer.is_object() && depth(answer) <= MAX_DEPTH);
+    let most = format!("at most {MAX_STATUS_BYTES} bytes and {MAX_DEPTH} levels");
+    Fact::of(object, format!("the server's {path} is no JSON object of {most}"))
+}
+
+/// Levels of arrays and objects; serde_json reads no more than 128.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn answers_are_objects_of_bounded_depth() {
+        let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        let check = |text: &str, known: bool| {
+            let found = read("/v1/status", text);
+            let reason = "the server's /v1/status is no JSON object of at most 1048576 bytes and \
+                          32 levels";
+            let expected = match known {
+                true => Fact::Known(serde_json::from_str(text).unwrap()),
+                false => Fact::Unknown(reason.to_string()),
+            };
+            assert_eq!(found, expected, "{text}");
+        };
+        check(&format!("{{\"a\":{}}}", nested(31)), true);
+        check(&format!("{{\"a\":{}}}", nested(32)), false);
+        check(&format!("{{\"a\":{}}}", nested(1000)), false);
+        for text in ["", "[]", "7", "{", "{\"a\":1e400}"] {
+            check(text, false);
+        }
+    }
 
     #[test]
     fn fields_are_known_or_explained() {

@@ -3,6 +3,7 @@
 use super::stub::{Folder, bench, code};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn help(arguments: &[&str]) -> String {
     let output = bench(arguments).output().unwrap();
@@ -60,6 +61,10 @@ fn unusable_orders_are_refused() {
          own machine over http, or through a local tunnel",
     );
     check(
+        "run --suite embedded-v1 --url http://127.0.0.1:99999 --out OUT",
+        "strata-bench: url `http://127.0.0.1:99999`: port `99999` is not one of 1 to 65535",
+    );
+    check(
         "run --suite standard-v1 --url http://127.0.0.1:1 --out OUT",
         "strata-bench: protocol strata-qwen38-thinking-v1-draft.1: its payloads are not public: \
          reports that claim it can be reviewed, not made",
@@ -79,6 +84,49 @@ fn unusable_orders_are_refused() {
     );
     let unknown = bench(&["run", "--sweet"]).output().unwrap();
     assert_eq!(code(&unknown), 2);
+}
+
+/// Every option that takes a text or a path, as the help names them.
+#[test]
+fn empty_texts_are_refused() {
+    let help = help(&["run", "--help"]);
+    let options = help.lines().filter_map(|line| line.trim().strip_prefix("--"));
+    let options: Vec<&str> = options.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(options.contains(&"track-notes") && options.contains(&"out"), "{options:?}");
+    for option in options {
+        let output = bench(&["run", &format!("--{option}"), ""]).output().unwrap();
+        let text = String::from_utf8(output.stderr.clone()).unwrap();
+        assert_eq!(code(&output), 2, "{option}: {text}");
+        let refused =
+            text.contains(&format!("'--{option}' with value ''")) && text.lines().count() == 1;
+        let is_switch = ["help", "skip-model-hash"].contains(&option);
+        assert!(refused || is_switch, "{option}: {text}");
+    }
+}
+
+#[test]
+fn a_key_that_no_header_carries_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let check = |key: &[u8], expected: &str| {
+        let folder = Folder::new();
+        let mut command = bench(&["run", "--suite", "embedded-v1", "--url", "http://127.0.0.1:1"]);
+        command.args(["--credential-env", "BENCH_KEY", "--out"]).arg(folder.path("out"));
+        let output = command.env("BENCH_KEY", std::ffi::OsStr::from_bytes(key)).output().unwrap();
+        let text = String::from_utf8(output.stderr.clone()).unwrap();
+        let expected = format!("strata-bench: --credential-env BENCH_KEY: {expected}\n");
+        assert_eq!((code(&output), text), (2, expected));
+        assert!(!folder.path("out").exists(), "nothing was begun");
+    };
+    for key in ["hunter2\n", "hunter2\r\nX: y", "hunter2\0"] {
+        let key = key.replace('\0', "\u{7f}");
+        check(
+            key.as_bytes(),
+            "character 8 is a line break or another control character, which no HTTP header \
+             carries; set it to the server's key alone",
+        );
+    }
+    check(b"hunter\xff", "not UTF-8; set it to the server's key");
+    check(b"", "no such environment variable; set it to the server's key");
 }
 
 fn spec(path: &str) -> PathBuf {
@@ -136,19 +184,44 @@ fn a_review_needs_the_protocol_file_alone() {
     // The file is what counts, even against a protocol that is carried.
     check(&carried.replace("\"max_output_tokens\": 64", "\"max_output_tokens\": 65"), 4, "65");
     check("{}", 2, "p.json: not a protocol: missing field `id`");
-    check(&" ".repeat((4 << 20) + 1), 2, "p.json: longer than 4194304 bytes; is it a protocol?");
+    check(&" ".repeat((4 << 20) + 1), 2, "p.json: longer than the 4194304 bytes that are read");
+}
+
+/// A file for `--config` or `--profile`: exit code 2 and these words.
+fn check_file(option: &str, make: impl Fn(&Path), expected: &str) {
+    let folder = Folder::new();
+    let (file, out) = (folder.path("c.json"), folder.path("out"));
+    make(&file);
+    let mut command = bench(&["run", option]);
+    command.arg(&file).arg("--out").arg(&out);
+    if option != "--profile" {
+        command.args(["--url", "http://127.0.0.1:1"]);
+    }
+    if option != "--protocol" {
+        command.args(["--suite", "embedded-v1"]);
+    }
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(code(&output), 2, "{text}");
+    assert!(text.contains(expected), "{text}");
+    assert!(!out.exists(), "nothing was begun");
 }
 
 #[test]
 fn declared_options_name_every_group() {
-    let folder = Folder::new();
-    let (config, out) = (folder.path("c.json"), folder.path("out"));
-    std::fs::write(&config, r#"{"kv_cache":{}}"#).unwrap();
-    let output = bench(&["run", "--suite", "embedded-v1", "--url", "http://127.0.0.1:1"])
-        .args(["--config".as_ref(), config.as_os_str(), "--out".as_ref(), out.as_os_str()])
-        .output()
-        .unwrap();
-    assert_eq!(code(&output), 2);
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains("give exactly these groups in this order"), "{text}");
+    let some = |path: &Path| fs::write(path, r#"{"kv_cache":{}}"#).unwrap();
+    check_file("--config", some, "give exactly these groups in this order");
+}
+
+#[test]
+fn files_are_plain_and_of_bounded_size() {
+    for option in ["--config", "--profile", "--protocol"] {
+        let pipe = |path: &Path| {
+            assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+        };
+        check_file(option, pipe, "c.json: a link, a folder or a special file; put a plain file");
+        let long = |path: &Path| fs::File::create(path).unwrap().set_len(1 << 40).unwrap();
+        check_file(option, long, "c.json: longer than the ");
+        check_file(option, |path| fs::write(path, [0xff]).unwrap(), "c.json: not UTF-8: ");
+    }
 }

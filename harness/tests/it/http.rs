@@ -32,6 +32,10 @@ fn ask(url: &str, timeouts: Timeouts) -> Attempt {
     attempt(&http, &clock, "a", "{}")
 }
 
+fn took(found: &Attempt) -> Duration {
+    Duration::from_nanos(found.end_ns - found.dispatch_ns)
+}
+
 fn event(text: &str) -> Vec<u8> {
     format!("data: {text}\n\n").into_bytes()
 }
@@ -84,6 +88,36 @@ fn a_connection_that_nobody_answers_is_given_up() {
     assert!((SHORT / 2..SHORT * 4).contains(&start.elapsed()), "{:?}", start.elapsed());
 }
 
+#[test]
+fn a_server_that_does_not_read_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap(); // the kernel connects, nobody reads
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let timeouts = Timeouts { first_byte: SHORT, ..TIMEOUTS };
+    let (http, clock) = client(&url, timeouts, &Arc::default());
+    let found = attempt(&http, &clock, "a", &"x".repeat(16 << 20));
+    let message = found.fault.as_ref().unwrap().message.as_str();
+    assert_eq!(message, "no byte of a reply within 150ms (--timeout-first-byte)");
+    assert!((SHORT..SHORT * 4).contains(&took(&found)), "{:?}", took(&found));
+}
+
+/// No part of a name may be longer than 63 bytes: no resolver asks anybody for this one.
+#[test]
+fn a_name_that_is_no_hosts() {
+    let name = "x".repeat(64);
+    let fault = ask(&format!("http://{name}:80"), TIMEOUTS).fault.unwrap();
+    assert_eq!(fault.kind, FaultKind::Connect);
+    let (start, end) =
+        (format!("host `{name}`: "), "; check the name, or give the server's IP address");
+    assert!(fault.message.starts_with(&start) && fault.message.ends_with(end), "{fault:?}");
+}
+
+#[test]
+fn a_name_is_looked_up() {
+    let stub = Stub::start(Box::new(|_| Some(Reply::stream(vec![(Duration::ZERO, event("a"))]))));
+    let found = ask(&stub.url.replace("127.0.0.1", "localhost"), TIMEOUTS);
+    assert_eq!((found.events.len(), found.fault), (1, None)); // whatever ::1 says before
+}
+
 /// A reply of this head and body is one failure of this kind, for a reason that begins so.
 fn check_failure(head: &str, body: Vec<u8>, kind: FailureKind, reason: &str) {
     let head = format!("HTTP/1.1 {head}\r\nConnection: close\r\n\r\n");
@@ -118,22 +152,31 @@ fn odd_replies_are_failures_with_a_reason() {
     check_failure(&head, event("{}"), Lost, "the connection broke");
 }
 
-#[test]
-fn an_interruption_ends_a_wait() {
-    let stub = Stub::start(Box::new(|_| {
-        Some(Reply { linger: LONG, ..Reply::stream(vec![(Duration::ZERO, event("a"))]) })
-    }));
+/// The operator stops a request of this body to this server; how many events it had by then.
+fn check_interruption(url: &str, body: &str) -> usize {
     let cancel = Arc::new(AtomicBool::new(false));
-    let (http, clock) = client(&stub.url, TIMEOUTS, &cancel);
+    let (http, clock) = client(url, TIMEOUTS, &cancel);
     let operator = thread::spawn(move || {
         thread::sleep(SHORT);
         cancel.store(true, Ordering::Relaxed);
     });
-    let start = Instant::now();
-    let found = attempt(&http, &clock, "a", "{}");
+    let found = attempt(&http, &clock, "a", body);
     operator.join().unwrap();
-    assert_eq!(found.fault.unwrap().kind, FaultKind::Interrupted);
-    assert!(start.elapsed() < SHORT * 4);
+    assert_eq!(found.fault.as_ref().unwrap().kind, FaultKind::Interrupted);
+    assert!(took(&found) < SHORT * 4, "{:?}", took(&found));
+    found.events.len()
+}
+
+#[test]
+fn an_interruption_ends_every_wait() {
+    let stub = Stub::start(Box::new(|_| {
+        Some(Reply { linger: LONG, ..Reply::stream(vec![(Duration::ZERO, event("a"))]) })
+    }));
+    assert_eq!(check_interruption(&stub.url, "{}"), 1);
+    assert_eq!(check_interruption(&Deaf::start().url, "{}"), 0);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let unread = format!("http://{}", listener.local_addr().unwrap());
+    assert_eq!(check_interruption(&unread, &"x".repeat(16 << 20)), 0);
 }
 
 #[test]

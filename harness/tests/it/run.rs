@@ -136,6 +136,12 @@ fn a_server_that_is_not_there() {
     let output = command(&stub, &folder, &[]).output().unwrap();
     assert_eq!(code(&output), 6, "{output:?}");
     assert!(!folder.path("out").exists(), "the next attempt may use the same name");
+
+    fs::create_dir(folder.path("out")).unwrap();
+    let output = command(&stub, &folder, &[]).output().unwrap();
+    assert_eq!(code(&output), 6, "{output:?}");
+    let left = fs::read_dir(folder.path("out")).unwrap().count();
+    assert_eq!(left, 0, "a folder that was empty is again");
 }
 
 fn interrupt(child: &std::process::Child) {
@@ -159,16 +165,21 @@ fn a_server_that_does_not_answer() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("within 200ms (--timeout-connect)"), "{text}");
 
-    // The first Ctrl-C waits for the connection, the second for nothing.
-    let mut child = start("60");
+    let child = start("60");
     let began = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        assert!(began.elapsed() < Duration::from_secs(20), "two signals do not end it");
-        std::thread::sleep(Duration::from_millis(200));
-        interrupt(&child);
+    while !folder.path("out/provenance").exists() {
+        assert!(began.elapsed() < Duration::from_secs(20), "the run does not begin");
+        std::thread::sleep(Duration::from_millis(10));
     }
+    std::thread::sleep(Duration::from_millis(100));
+    interrupt(&child);
+    let began = Instant::now();
     let output = child.wait_with_output().unwrap();
-    assert_eq!((code(&output), output.stderr.len()), (130, 0), "{output:?}");
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert_eq!(code(&output), 130);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text, "strata-bench: interrupted before the first request\n");
+    assert!(!folder.path("out").exists(), "the next attempt may use the same name");
 }
 
 #[test]
@@ -273,11 +284,16 @@ fn the_key_is_nowhere_in_the_folder() {
     let key = "correct \"horse\" battery";
     let stub = Stub::start(Box::new(move |asked| {
         assert!(asked.head.contains(key), "{}", asked.head);
-        let mut reply = honest.answer(asked);
         if asked.path == "/v1/status" {
-            reply = Reply::json("200 OK", &json!({"engine": {"version": key}}));
+            return Some(Reply::json("200 OK", &json!({"engine": {"version": key}})));
         }
-        Some(reply)
+        if asked.path.contains("chat") && asked.body.len() > 800 {
+            let quoted = json!({"key": key, "file": "/tmp/x"}).to_string();
+            let error = json!({"error": {"message": format!("no such key: {quoted}")}});
+            let event = format!("data: {}\n\n", error.to_string().replace('/', r"\/"));
+            return Some(Reply::stream(vec![(Duration::ZERO, event.into_bytes())]));
+        }
+        Some(honest.answer(asked))
     }));
     let folder = Folder::new();
     let mut groups = json!({
@@ -295,6 +311,10 @@ fn the_key_is_nowhere_in_the_folder() {
         .unwrap();
     assert_eq!(code(&output), 3, "{output:?}");
     let report = read_json(&folder.path("out/results.json"));
+    let errors: Vec<&str> =
+        report["requests"].as_array().unwrap().iter().filter_map(|r| r["error"].as_str()).collect();
+    let error = r#"event 0 is an error: `no such key: {"key":"<secret>","file":"<tmp>/x"}`"#;
+    assert!(!errors.is_empty() && errors.iter().all(|found| *found == error), "{errors:?}");
     assert_eq!(report["extensions"]["api_key_sent"], true);
     assert_eq!(report["configuration"]["track_notes"], "<secret>");
     let offloading = json!({"--key": "<secret>", "--in": "<tmp>/no/such"});

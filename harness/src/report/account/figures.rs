@@ -63,8 +63,7 @@ impl Figures {
         let (fresh, fresh_source) = read_tokens(engine, &input, &cached);
         let output = Fact::of(usage.completion_tokens, NO_USAGE);
         let decode = Fact::of(engine.predicted_n, NO_TIMINGS);
-        let prompt_s = Fact::of(engine.prompt_ms.map(EngineTime::from_ms), NO_TIMINGS);
-        let decode_s = Fact::of(engine.predicted_ms.map(EngineTime::from_ms), NO_TIMINGS);
+        let (prompt_s, decode_s) = engine_times(engine, &fresh, offsets);
         let since = |instant: Option<ClientInstant>| instant.map(|at| at.since(offsets.dispatch));
         let counted = |fact: &Fact<u64>, source| if fact.known().is_some() { source } else { NONE };
         Figures {
@@ -82,8 +81,8 @@ impl Figures {
                     "usage.completion_tokens of the final stream chunk",
                 ),
                 decode_tokens: decode_source(engine),
-                engine_timings: match (engine.prompt_ms, engine.predicted_ms) {
-                    (None, None) => NONE,
+                engine_timings: match (prompt_s.known(), decode_s.known()) {
+                    (None, None) => NO_ENGINE_TIMINGS,
                     _ => ENGINE_TIMINGS,
                 },
                 client_timings: CLIENT_TIMINGS,
@@ -152,6 +151,39 @@ fn read_tokens(
     }
 }
 
+/// Prompt and decode time as the engine states them, unless the client's clock or the number of
+/// tokens says that they cannot be.
+fn engine_times(
+    engine: &EngineTimings,
+    read: &Fact<u64>,
+    offsets: &ClientOffsets,
+) -> (Fact<EngineTime>, Fact<EngineTime>) {
+    let until = |end: ClientInstant| end.since(offsets.dispatch);
+    let first_token = until(offsets.first_delta.unwrap_or(offsets.end));
+    let total = until(offsets.end);
+    let stated = |ms: Option<f64>, tokens: Option<u64>, before: Option<EngineTime>, limit| {
+        let Some(ms) = ms else { return Fact::Unknown(NO_TIMINGS.to_string()) };
+        let time = EngineTime::from_ms(ms);
+        let times: Vec<EngineTime> = before.into_iter().chain([time]).collect();
+        if !EngineTime::fit(&times, limit) {
+            let limit = limit.seconds();
+            return Fact::Unknown(format!(
+                "the engine states {ms:?} ms, more than the client's {limit} s leave room for"
+            ));
+        }
+        match tokens.filter(|tokens| !time.can_hold(*tokens)) {
+            None => Fact::Known(time),
+            Some(tokens) => Fact::Unknown(format!(
+                "the engine states {ms:?} ms for {tokens} tokens, which is out of all reach"
+            )),
+        }
+    };
+    let prompt = stated(engine.prompt_ms, read.known().copied(), None, first_token);
+    let before = prompt.known().copied();
+    let decode = stated(engine.predicted_ms, engine.predicted_n, before, total);
+    (prompt, decode)
+}
+
 /// `least` is the fewest tokens of which a rate can be told.
 fn rate(tokens: &Fact<u64>, time: &Fact<EngineTime>, least: u64, too_few: &str) -> Fact<f64> {
     match (tokens, time) {
@@ -202,13 +234,14 @@ fn note(
 pub(super) const NONE: &str = "none: the server does not state it";
 pub(super) const NONE_FAILED: &str = "none: the request failed";
 pub(super) const NONE_SKIPPED: &str = "none: the request was not finished";
+pub(super) const NO_ENGINE_TIMINGS: &str = "none: the server states no time that can be";
 const ENGINE_TIMINGS: &str = "timings.prompt_ms, timings.predicted_ms, \
     timings.predicted_per_second of the final stream chunk (raw values in outputs.jsonl)";
 const CLIENT_TIMINGS: &str = "client monotonic clock from dispatch; event offsets in outputs.jsonl";
 pub(super) const NO_USAGE: &str = "the server sent no such count in usage, and absent is not zero";
 pub(super) const NO_CACHED: &str = "the server does not say how many input tokens it had \
     cached, and absent is not zero";
-pub(super) const NO_TIMINGS: &str = "the server sent no such value in timings; the engine's \
-    own clock and counts are not known";
+pub(super) const NO_TIMINGS: &str = "the server sent no such value in timings, or none that is \
+    a number from 0; the engine's own clock and counts are not known";
 const NO_ANSWER: &str = "no answer text or tool call arrived (reasoning alone does not count)";
 pub(super) const ZERO_TIME: &str = "the engine's time prints as zero, so there is no rate";

@@ -1,7 +1,7 @@
 //! Accounting as properties over honest runs, and what is left when a server keeps things to
 //! itself.
 
-use super::figures::{NO_CACHED, NO_TIMINGS, NO_USAGE, NONE, ZERO_TIME};
+use super::figures::{NO_CACHED, NO_ENGINE_TIMINGS, NO_TIMINGS, NO_USAGE, NONE, ZERO_TIME};
 use super::*;
 use crate::client::scripted::Script;
 use crate::fixture::{Honest, INPUT_TOKENS, config, outputs, protocol};
@@ -187,7 +187,8 @@ fn absent_is_never_zero() {
     assert_eq!(missing["/tokens/output_tokens"], NO_USAGE);
     assert_eq!(missing["/tokens/cached_tokens"], NO_CACHED);
     assert_eq!(missing["/metrics/prompt_tps"], NO_TIMINGS);
-    assert_eq!((row.sources.output_tokens, row.sources.engine_timings), (NONE, NONE));
+    let sources = (row.sources.output_tokens, row.sources.engine_timings);
+    assert_eq!(sources, (NONE, NO_ENGINE_TIMINGS));
 }
 
 #[test]
@@ -235,6 +236,36 @@ fn a_rate_needs_tokens_and_time() {
     let cached = Honest { cached: 100, steps: vec![100; 4], ..Honest::PLAIN };
     let (_, missing) = account_of(cached.script());
     assert_eq!(missing["/metrics/prompt_tps"], "no token of the prompt was read");
+}
+
+/// In place of 513.3 ms for 100 tokens and 40 ms for 4, of which the client saw 515.3 and 555.3.
+#[test]
+fn a_time_that_cannot_be_is_unknown() {
+    let check = |field: &str, old: &str, text: &str, place: &str, expected: Option<&str>| {
+        let (old, new) = (format!("\"{field}\":{old}"), format!("\"{field}\":{text}"));
+        let (account, missing) = account_of(changed(&[(&old, &new)]));
+        assert_eq!(account.failure, None, "{text}");
+        assert_eq!(missing.get(place).and_then(Value::as_str), expected, "{text}");
+    };
+    for text in ["-5", "-1e308", "1e400", "-1e400", "\"NaN\"", "\"513.3\"", "null", "[1]", "true"] {
+        check("prompt_ms", "513.3", text, "/timings/prompt_s", Some(NO_TIMINGS));
+        check("prompt_ms", "513.3", text, "/metrics/prompt_tps", Some(NO_TIMINGS));
+        check("predicted_ms", "40.0", text, "/timings/decode_s", Some(NO_TIMINGS));
+        check("predicted_n", "4", text, "/tokens/decode_tokens", Some(NO_TIMINGS));
+    }
+    let much = "the engine states 1e308 ms, more than the client's 0.5253 s leave room for";
+    check("prompt_ms", "513.3", "1e308", "/timings/prompt_s", Some(much));
+    check("prompt_ms", "513.3", "1e308", "/metrics/prompt_tps", Some(much));
+    let late = "the engine states 525.4 ms, more than the client's 0.5253 s leave room for";
+    check("prompt_ms", "513.3", "525.4", "/timings/prompt_s", Some(late));
+    check("prompt_ms", "513.3", "525.3", "/timings/prompt_s", None);
+    let late = "the engine states 42.2 ms, more than the client's 0.5553 s leave room for";
+    check("predicted_ms", "40.0", "42.2", "/timings/decode_s", Some(late));
+    check("predicted_ms", "40.0", "42.1", "/timings/decode_s", None);
+    let many =
+        "the engine states 40.0 ms for 18446744073709551615 tokens, which is out of all reach";
+    check("predicted_n", "4", "18446744073709551615", "/timings/decode_s", Some(many));
+    check("predicted_n", "4", "18446744073709551616", "/tokens/decode_tokens", Some(NO_TIMINGS));
 }
 
 #[test]
