@@ -2,7 +2,7 @@
 //! and delivers its events, as a stream or as one object. It computes nothing.
 
 use super::Shared;
-use super::http::{Peer, Request, Response};
+use super::http::{Request, Response};
 use super::openai::{ApiError, CONTEXT_LENGTH_EXCEEDED, ChatCompletion, Reply};
 use super::queue::{Event, Job, Refused, WAITING_MAX};
 use super::sse::EventStream;
@@ -19,7 +19,7 @@ pub(super) fn complete(shared: &Shared, mut request: Request<'_>) {
     match accepted {
         Err(error) => request.respond(Response::error(&error)),
         Ok(Accepted { reply, stream, events }) => {
-            let events = Events { events, peer: request.peer() };
+            let events = Events { events, looked: Instant::now() };
             if stream {
                 deliver_stream(request, &reply, events);
             } else {
@@ -114,17 +114,24 @@ fn stopped() -> crate::Error {
 /// A job's events, for as long as its client is there.
 struct Events {
     events: Receiver<Event>,
-    peer: Peer,
+    /// When the client was last looked at.
+    looked: Instant,
 }
 
 impl Events {
     /// The next event before an answer begins; `None` when the client left, and dropping `self`
     /// then ends the work.
-    fn next(&mut self) -> Option<Event> {
+    fn next(&mut self, request: &mut Request<'_>) -> Option<Event> {
         loop {
+            // Events that come fast leave no pause in which to look.
+            if self.looked.elapsed() >= LOOK_EVERY {
+                if request.client_left() {
+                    return None;
+                }
+                self.looked = Instant::now();
+            }
             match self.events.recv_timeout(LOOK_EVERY) {
                 Ok(event) => return Some(event),
-                Err(RecvTimeoutError::Timeout) if self.peer.left() => return None,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Some(Event::Failed(stopped())),
             }
@@ -132,10 +139,9 @@ impl Events {
     }
 }
 
-fn deliver_whole(request: Request<'_>, reply: &Reply, mut events: Events) {
+fn deliver_whole(mut request: Request<'_>, reply: &Reply, mut events: Events) {
     let mut answer = String::new();
-    let mut looked = Instant::now();
-    while let Some(event) = events.next() {
+    while let Some(event) = events.next(&mut request) {
         match event {
             Event::Reading { .. } => {}
             Event::Text(text) => answer.push_str(&text),
@@ -145,20 +151,13 @@ fn deliver_whole(request: Request<'_>, reply: &Reply, mut events: Events) {
             }
             Event::Failed(error) => return request.respond(Response::error(&error.into())),
         }
-        // Events that come fast leave no pause in which to look.
-        if looked.elapsed() >= LOOK_EVERY {
-            if events.peer.left() {
-                return;
-            }
-            looked = Instant::now();
-        }
     }
 }
 
 /// The response begins with the first event, so that a job which fails before it is answered by
 /// an error response.
-fn deliver_stream(request: Request<'_>, reply: &Reply, mut events: Events) {
-    match events.next() {
+fn deliver_stream(mut request: Request<'_>, reply: &Reply, mut events: Events) {
+    match events.next(&mut request) {
         None => {}
         Some(Event::Failed(error)) => request.respond(Response::error(&error.into())),
         Some(first) => request.respond_events(|stream| {

@@ -58,6 +58,17 @@ fn leaving_before_a_whole_answer_frees_the_engine() {
     check_freed(&running);
 }
 
+/// The end of what it sends stands behind the next request.
+#[test]
+fn leaving_after_asking_ahead_frees_the_engine() {
+    let running = Running::start_roomy();
+    let mut connection = start_endless(running.address, false);
+    std::thread::sleep(ARRIVAL);
+    connection.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    drop(connection);
+    check_freed(&running);
+}
+
 #[test]
 fn leaving_while_waiting_costs_nobody_anything() {
     let running = Running::start_roomy();

@@ -54,13 +54,11 @@ impl<R: Read> Input<R> {
         match framing {
             Framing::Length(len) if len > max as u64 => Err(too_large(max)),
             Framing::Length(len) => {
-                let len = len as usize;
-                while self.bytes().len() < len {
-                    self.more(|have| {
-                        format!("after {have} of the {len} bytes that content-length announced")
-                    })?;
-                }
-                Ok(self.take(len).to_vec())
+                let mut body = Vec::new();
+                self.move_to(&mut body, len as usize, |have| {
+                    format!("after {have} of the {len} bytes that content-length announced")
+                })?;
+                Ok(body)
             }
             Framing::Chunked => self.chunks(max),
         }
@@ -78,13 +76,34 @@ impl<R: Read> Input<R> {
                 return Err(too_large(max));
             }
             let size = size as usize;
-            while self.bytes().len() < size + 2 {
-                self.more(|have| format!("after {have} bytes of a chunk of {size}"))?;
+            let place = |have| format!("after {have} bytes of a chunk of {size}");
+            self.move_to(&mut body, size, place)?;
+            while self.bytes().len() < 2 {
+                self.more(|| place(size))?;
             }
-            body.extend_from_slice(self.take(size));
             if self.take(2) != b"\r\n" {
                 return Err(broken(format!("a chunk does not end after its {size} bytes")));
             }
+        }
+    }
+
+    /// Moves the next `len` bytes to the end of `body` as they arrive, so that what is held here
+    /// stays small; `place` says where they end if they do, given how many came.
+    fn move_to(
+        &mut self,
+        body: &mut Vec<u8>,
+        len: usize,
+        place: impl Fn(usize) -> String,
+    ) -> Result<(), ApiError> {
+        let mut left = len;
+        loop {
+            let arrived = self.take(self.bytes().len().min(left));
+            body.extend_from_slice(arrived);
+            left -= arrived.len();
+            if left == 0 {
+                return Ok(());
+            }
+            self.more(|| place(len - left))?;
         }
     }
 
@@ -97,11 +116,16 @@ impl<R: Read> Input<R> {
             }
             match httparse::parse_chunk_size(self.bytes()) {
                 Ok(httparse::Status::Complete((len, size))) => {
-                    self.take(len);
+                    // It takes a line feed as part of an extension, others as the line's end.
+                    let line = self.take(len - 1);
+                    if line.contains(&b'\n') {
+                        return Err(no_size());
+                    }
+                    self.take(1);
                     return Ok(size);
                 }
                 Ok(httparse::Status::Partial) if self.bytes().len() <= LINE_MAX_BYTES => {
-                    self.more(|_| "where a chunk should begin".into())?;
+                    self.more(|| "where a chunk should begin".into())?;
                 }
                 _ => return Err(no_size()),
             }
@@ -118,18 +142,20 @@ impl<R: Read> Input<R> {
                     return Ok(());
                 }
                 Ok(httparse::Status::Partial) if self.bytes().len() <= LINE_MAX_BYTES => {
-                    self.more(|_| "after its last chunk, before the empty line".into())?;
+                    self.more(|| "after its last chunk, before the empty line".into())?;
                 }
-                _ => return Err(broken("the last chunk is not followed by an empty line")),
+                _ => {
+                    let message = "the last chunk is not followed by an empty line, or by a few \
+                                   trailers and one";
+                    return Err(broken(message));
+                }
             }
         }
     }
 
-    /// Reads on; `place` says where the body is if it ends here, given the bytes at hand.
-    fn more(&mut self, place: impl Fn(usize) -> String) -> Result<(), ApiError> {
-        let filled = self.fill();
-        let place = || place(self.bytes().len());
-        match filled {
+    /// Reads on; `place` says where the body is if it ends here.
+    fn more(&mut self, place: impl Fn() -> String) -> Result<(), ApiError> {
+        match self.fill() {
             Ok(0) => Err(broken(format!("the body ended {}", place()))),
             Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
@@ -216,6 +242,17 @@ mod tests {
     }
 
     #[test]
+    fn a_large_body_leaves_no_memory_behind() {
+        let body = vec![b'x'; 1 << 20];
+        let framed = [b"100000\r\n", body.as_slice(), b"\r\n0\r\n\r\n"].concat();
+        for (framing, bytes) in [(Framing::Length(1 << 20), &body), (Framing::Chunked, &framed)] {
+            let mut input = input(bytes, vec![5000]);
+            assert_eq!(input.body(framing, 1 << 20).unwrap(), body);
+            assert!(input.bytes.capacity() <= 64 << 10, "{}", input.bytes.capacity());
+        }
+    }
+
+    #[test]
     fn bodies_that_are_refused() {
         let check = |framing, bytes: &[u8], status: u16, words: &str| {
             let error = input(bytes, vec![3]).body(framing, 2 << 20).unwrap_err();
@@ -234,6 +271,9 @@ mod tests {
         check(Framing::Chunked, b"2\r\nab", 400, "after 2 bytes of a chunk of 2");
         check(Framing::Chunked, b"0\r\n", 400, "before the empty line");
         check(Framing::Chunked, b"0\r\na b\r\n\r\n", 400, "by an empty line");
+        let many = format!("0\r\n{}\r\n", "a: b\r\n".repeat(17));
+        check(Framing::Chunked, many.as_bytes(), 400, "a few trailers");
+        check(Framing::Chunked, b"1;a\nb\r\nx\r\n0\r\n\r\n", 400, "hexadecimal");
         let endless = [b"1;", vec![b'x'; 2 * LINE_MAX_BYTES].as_slice()].concat();
         check(Framing::Chunked, &endless, 400, "hexadecimal");
     }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub(in crate::server) type Handler = dyn Fn(Request<'_>) + Send + Sync;
 
 /// Answers requests until either side ends the connection.
-pub(super) fn serve(stream: Arc<TcpStream>, slot: &Arc<Slot>, handler: &Handler) {
+pub(super) fn serve(stream: Arc<TcpStream>, slot: Slot, handler: Arc<Handler>) {
     let prepared = stream
         .set_nonblocking(false)
         .and_then(|()| stream.set_nodelay(true))
@@ -24,43 +24,58 @@ pub(super) fn serve(stream: Arc<TcpStream>, slot: &Arc<Slot>, handler: &Handler)
     if prepared.is_err() {
         return; // The client is gone already.
     }
-    let source = Timed { stream: Arc::clone(&stream), deadline: Instant::now() };
-    let input = Input::new(source);
+    let source =
+        Timed { stream: Arc::clone(&stream), deadline: Instant::now(), pause: Duration::ZERO };
     let mut connection = Connection {
+        handler,
         stream,
-        input,
+        input: Input::new(source),
         unread: false,
         answered: false,
+        asked: false,
         reusable: true,
-        slot: Arc::clone(slot),
+        slot,
     };
     while connection.reusable {
-        connection.answer_one(handler);
+        connection.answer_one();
     }
     connection.linger();
 }
 
 struct Connection {
+    handler: Arc<Handler>,
     stream: Arc<TcpStream>,
     input: Input<Timed>,
     /// Whether the request at hand has a body that was not read.
     unread: bool,
     /// Whether something was sent of the last answer.
     answered: bool,
+    /// Whether the client ended its sending and was asked whether it still reads.
+    asked: bool,
     /// Whether another request may follow.
     reusable: bool,
-    slot: Arc<Slot>,
+    /// Dropped last: when no slot is left, nobody holds what the handler holds.
+    slot: Slot,
 }
 
-/// A socket whose reads together end by a deadline and each within [`STALL`].
+/// A socket whose reads together end by a deadline, and each within a pause.
 struct Timed {
     stream: Arc<TcpStream>,
     deadline: Instant,
+    pause: Duration,
+}
+
+impl Timed {
+    /// Allows the reads from now on so much time, all together and each.
+    fn allow(&mut self, whole: Duration, pause: Duration) {
+        self.deadline = Instant::now() + whole;
+        self.pause = pause;
+    }
 }
 
 impl Read for Timed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = self.deadline.saturating_duration_since(Instant::now()).min(STALL);
+        let left = self.deadline.saturating_duration_since(Instant::now()).min(self.pause);
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
         }
@@ -74,26 +89,33 @@ impl Read for Timed {
 }
 
 impl Connection {
-    fn answer_one(&mut self, handler: &Handler) {
-        (self.answered, self.reusable) = (false, false);
+    fn answer_one(&mut self) {
+        (self.answered, self.asked, self.reusable) = (false, false, false);
         let head = match self.head() {
             Some(Ok(head)) => head,
-            Some(Err(error)) => return self.send(&Response::error(&error), false, false),
+            Some(Err(error)) => {
+                return self.send(&Response::error(&self.refusal(error)), false, false);
+            }
             None => return,
         };
         self.unread = head.framing != Framing::Length(0);
+        let handler = Arc::clone(&self.handler);
         let request = Request { head, connection: self };
         if request.connection.slot.stage() == Stage::Serving {
             handler(request);
         } else {
-            let message = "the server is stopping: try again later";
-            request.respond(Response::error(&ApiError::new(503, "stopping", message)));
+            request.respond(Response::error(&stopping()));
         }
+    }
+
+    /// What to say of a request that did not arrive: a server that ends has cut it short itself.
+    fn refusal(&self, error: ApiError) -> ApiError {
+        if self.slot.stage() == Stage::Serving { error } else { stopping() }
     }
 
     /// The next head; `None` when the client is done or its connection broke.
     fn head(&mut self) -> Option<Result<Head, ApiError>> {
-        self.input.source.deadline = Instant::now() + IDLE;
+        self.input.source.allow(IDLE, IDLE);
         self.slot.enter(Phase::Idle);
         let mut began = false;
         loop {
@@ -101,7 +123,7 @@ impl Connection {
                 if !began {
                     began = true;
                     self.slot.enter(Phase::Reading);
-                    self.input.source.deadline = Instant::now() + HEAD;
+                    self.input.source.allow(HEAD, HEAD);
                 }
                 match Head::parse(self.input.bytes()) {
                     Ok(None) => {}
@@ -144,14 +166,9 @@ impl Connection {
         if !self.answered || self.stream.shutdown(Shutdown::Write).is_err() {
             return;
         }
-        let deadline = Instant::now() + LINGER;
+        self.input.source.allow(LINGER, LINGER_PAUSE);
         let mut buffer = [0; 16 << 10];
-        while Instant::now() < deadline {
-            let _ = self.stream.set_read_timeout(Some(LINGER_STALL));
-            if !matches!(self.stream.as_ref().read(&mut buffer), Ok(1..)) {
-                break;
-            }
-        }
+        while matches!(self.input.source.read(&mut buffer), Ok(1..)) {}
     }
 }
 
@@ -178,24 +195,39 @@ impl Request<'_> {
 
     /// Reads the body, at most [`BODY_MAX_BYTES`].
     pub(in crate::server) fn body(&mut self) -> Result<Vec<u8>, ApiError> {
-        let Connection { stream, input, unread, slot, .. } = &mut *self.connection;
-        input.source.deadline = Instant::now() + BODY;
-        if self.head.expects_continue && *unread && input.bytes().is_empty() {
+        let connection = &mut *self.connection;
+        connection.input.source.allow(BODY, STALL);
+        let ask = self.head.expects_continue && connection.unread;
+        if ask && connection.input.bytes().is_empty() {
             // Where this fails the body does not come.
-            let _ = stream.as_ref().write_all(CONTINUE);
+            let _ = connection.stream.as_ref().write_all(CONTINUE);
         }
-        let body = input.body(self.head.framing, BODY_MAX_BYTES)?;
-        *unread = false;
-        slot.enter(Phase::Answering);
+        let body = connection.input.body(self.head.framing, BODY_MAX_BYTES);
+        let body = body.map_err(|error| connection.refusal(error))?;
+        connection.unread = false;
+        connection.slot.enter(Phase::Answering);
         Ok(body)
     }
 
-    /// A watch over the client's end, for the time before an answer begins.
-    pub(in crate::server) fn peer(&self) -> Peer {
-        Peer {
-            stream: Arc::clone(&self.connection.stream),
-            knows_interim: !self.head.http_1_0,
-            asked: false,
+    /// Whether the client left; asked after the body and before the answer. What it sends ahead
+    /// is read, for its end stands behind that. One that ended its sending may still read: it is
+    /// asked by an interim answer, which every client passes over and a closed socket answers
+    /// with a reset.
+    pub(in crate::server) fn client_left(&mut self) -> bool {
+        let Connection { stream, input, asked, .. } = &mut *self.connection;
+        if input.bytes().len() >= AHEAD_MAX_BYTES {
+            return false;
+        }
+        input.source.allow(LOOK, LOOK);
+        match input.fill() {
+            Ok(1..) => false,
+            Ok(0) if self.head.http_1_0 => true,
+            Ok(0) if !*asked => {
+                *asked = true;
+                stream.as_ref().write_all(CONTINUE).is_err()
+            }
+            Ok(0) => !matches!(stream.take_error(), Ok(None)),
+            Err(error) => error.kind() != io::ErrorKind::TimedOut,
         }
     }
 
@@ -234,32 +266,8 @@ impl Request<'_> {
     }
 }
 
-/// Watches the client's end of a connection on which nothing is written yet.
-pub(in crate::server) struct Peer {
-    stream: Arc<TcpStream>,
-    knows_interim: bool,
-    asked: bool,
-}
-
-impl Peer {
-    /// Whether the client left. One that ended its sending may still read: it is asked by an
-    /// interim answer, which every client passes over and a closed socket answers with a reset.
-    pub(in crate::server) fn left(&mut self) -> bool {
-        let looked = self.stream.set_nonblocking(true).and_then(|()| self.stream.peek(&mut [0]));
-        if self.stream.set_nonblocking(false).is_err() {
-            return true;
-        }
-        match looked {
-            Ok(1..) => false, // The client sends ahead.
-            Ok(0) if !self.knows_interim => true,
-            Ok(0) if !self.asked => {
-                self.asked = true;
-                self.stream.as_ref().write_all(CONTINUE).is_err()
-            }
-            Ok(0) => !matches!(self.stream.take_error(), Ok(None)),
-            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
-        }
-    }
+fn stopping() -> ApiError {
+    ApiError::new(503, "stopping", "the server is stopping: try again later")
 }
 
 /// The interim answer that asks for a body, and that may be repeated.
@@ -268,8 +276,14 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Largest request body.
 const BODY_MAX_BYTES: usize = 16 << 20;
 
-/// Longest wait for the next byte of a request, and for room to write more of an answer.
+/// Longest wait for the next byte of a body, and for room to write more of an answer.
 const STALL: Duration = Duration::from_secs(30);
+
+/// Time to look at what has arrived.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Most that is read of the requests behind the one at hand.
+const AHEAD_MAX_BYTES: usize = 64 << 10;
 
 /// Longest wait for the first byte of a request.
 const IDLE: Duration = Duration::from_secs(75);
@@ -283,4 +297,38 @@ const BODY: Duration = Duration::from_secs(300);
 /// Longest wait for a client to take its last answer and close, and for each byte of what it still
 /// sends.
 const LINGER: Duration = Duration::from_secs(30);
-const LINGER_STALL: Duration = Duration::from_secs(2);
+const LINGER_PAUSE: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::super::registry::Registry;
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn each_wait_has_its_own_limit() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stream = Arc::new(listener.accept().unwrap().0);
+        let slot = Arc::new(Registry::new()).admit(&stream, 1).unwrap();
+        let served = Arc::clone(&stream);
+        let serving = std::thread::spawn(move || {
+            serve(served, slot, Arc::new(|mut request: Request<'_>| drop(request.body())));
+        });
+        let check = |limit: Duration| {
+            let deadline = Instant::now() + Duration::from_secs(5);
+            let about = limit - Duration::from_secs(1)..=limit;
+            while !stream.read_timeout().unwrap().is_some_and(|left| about.contains(&left)) {
+                assert!(Instant::now() < deadline, "{limit:?}, not {:?}", stream.read_timeout());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        check(IDLE);
+        client.write_all(b"POST / HTTP/1.1\r\n").unwrap();
+        check(HEAD);
+        client.write_all(b"host: h\r\ncontent-length: 2\r\n\r\n").unwrap();
+        check(STALL);
+        drop(client);
+        serving.join().unwrap();
+    }
+}

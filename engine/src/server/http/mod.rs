@@ -8,7 +8,7 @@ mod head;
 mod registry;
 mod response;
 
-pub(super) use connection::{Handler, Peer, Request};
+pub(super) use connection::{Handler, Request};
 pub(super) use response::Response;
 
 use super::openai::ApiError;
@@ -87,6 +87,8 @@ impl Http {
         }
         // A panic of that thread has been printed, and it holds nothing.
         let _ = self.accepting.join();
+        // It may have taken in one more before it saw the end.
+        self.registry.close();
     }
 }
 
@@ -113,14 +115,9 @@ fn open(stream: TcpStream, registry: &Arc<Registry>, handler: &Arc<Handler>) {
         return refuse(&stream);
     };
     let handler = Arc::clone(handler);
-    let connection = move || {
-        connection::serve(stream, &slot, &*handler);
-        // In this order: when the last slot is free, nobody holds what the handler holds.
-        drop(handler);
-        drop(slot);
-    };
     // Without a thread the closure is dropped, and so is the connection.
-    let _ = Builder::new().name("http".into()).spawn(connection);
+    let _ =
+        Builder::new().name("http".into()).spawn(move || connection::serve(stream, slot, handler));
 }
 
 /// Answers without waiting for anything.
@@ -135,13 +132,13 @@ fn refuse(mut stream: &TcpStream) {
 }
 
 /// A wildcard address is listened on, but connected to by name.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {} // With the zone of a link-local address.
+    }
+    address
 }
 
 /// Most open connections, each a thread and a descriptor.
@@ -176,5 +173,6 @@ mod tests {
         check("0.0.0.0:80", "127.0.0.1:80");
         check("[::]:80", "[::1]:80");
         check("192.168.0.2:80", "192.168.0.2:80");
+        check("[fe80::1%7]:80", "[fe80::1%7]:80");
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// All connections of a server.
 pub(super) struct Registry {
@@ -45,11 +45,7 @@ impl Registry {
     }
 
     /// Takes a connection in, until the slot is dropped; `None` if `max` are open.
-    pub(super) fn admit(
-        self: &Arc<Registry>,
-        stream: &Arc<TcpStream>,
-        max: usize,
-    ) -> Option<Arc<Slot>> {
+    pub(super) fn admit(self: &Arc<Registry>, stream: &Arc<TcpStream>, max: usize) -> Option<Slot> {
         let mut open = self.lock();
         if open.connections.len() >= max {
             return None;
@@ -57,7 +53,7 @@ impl Registry {
         let id = open.next_id;
         open.next_id += 1;
         open.connections.insert(id, (Arc::clone(stream), Phase::Idle));
-        Some(Arc::new(Slot { registry: Arc::clone(self), id }))
+        Some(Slot { registry: Arc::clone(self), id })
     }
 
     pub(super) fn stage(&self) -> Stage {
@@ -75,10 +71,13 @@ impl Registry {
         let mut open = self.lock();
         open.stage = Stage::Draining;
         open.cut(Phase::Idle, Shutdown::Read);
-        open = self.wait(open, Phase::Reading, Some(grace));
-        open.cut(Phase::Reading, Shutdown::Read);
-        open = self.wait(open, Phase::Reading, Some(CUT_ANSWER));
-        drop(self.wait(open, Phase::Answering, None));
+        for limit in [grace, CUT_ANSWER] {
+            let reading = |open: &mut Open| open.any(Phase::Reading);
+            let waited = self.changed.wait_timeout_while(open, limit, reading);
+            open = waited.unwrap_or_else(PoisonError::into_inner).0;
+            open.cut(Phase::Reading, Shutdown::Read);
+        }
+        drop(self.changed.wait_while(open, |open| open.any(Phase::Answering)));
     }
 
     /// Ends every connection and returns when all slots are dropped.
@@ -89,29 +88,7 @@ impl Registry {
             // It fails when the client ended the connection first.
             let _ = stream.shutdown(Shutdown::Both);
         }
-        while !open.connections.is_empty() {
-            open = self.changed.wait(open).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Waits until no connection is in `phase`, at most for `limit`.
-    fn wait<'r>(
-        &self,
-        mut open: MutexGuard<'r, Open>,
-        phase: Phase,
-        limit: Option<Duration>,
-    ) -> MutexGuard<'r, Open> {
-        let deadline = limit.map(|limit| Instant::now() + limit);
-        while open.connections.values().any(|(_, at)| *at == phase) {
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
-                break;
-            }
-            let left = left.unwrap_or(Duration::from_secs(3600));
-            let waited = self.changed.wait_timeout(open, left);
-            open = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        open
+        drop(self.changed.wait_while(open, |open| !open.connections.is_empty()));
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -121,6 +98,10 @@ impl Registry {
 }
 
 impl Open {
+    fn any(&self, phase: Phase) -> bool {
+        self.connections.values().any(|(_, at)| *at == phase)
+    }
+
     fn cut(&self, phase: Phase, how: Shutdown) {
         for (stream, at) in self.connections.values() {
             if *at == phase {
