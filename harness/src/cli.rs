@@ -1,7 +1,10 @@
 //! The command line: flags, and the orders they amount to. It reads no environment and prints
 //! nothing; what it cannot use it refuses in words.
 
+mod self_test;
+
 use argh::{FromArgValue, FromArgs};
+use self_test::SelfTestCommand;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -43,6 +46,7 @@ pub(crate) enum Command {
     Run(Box<RunCommand>),
     Check(CheckCommand),
     Rebuild(RebuildCommand),
+    SelfTest(SelfTestCommand),
 }
 
 /// Review a report, or the folder of a run with all its files, rule by rule.

@@ -24,5 +24,6 @@ pub mod report;
 pub mod run;
 #[cfg(test)]
 mod scratch;
+pub mod self_test;
 pub mod shell;
 pub mod version;

@@ -1,9 +1,11 @@
 //! `strata-bench`: the only file of the harness that reads the environment, prints or exits.
 
 mod cli;
+mod exit;
 
 use argh::FromArgs;
 use cli::{CheckCommand, Cli, Command, FailOn, Output, PlanCommand, RebuildCommand, RunCommand};
+use exit::{Exit, Failure};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -25,21 +27,6 @@ use strata_harness::run::bundle::Bundle;
 use strata_harness::run::engine_process::{SUPERVISE, supervise};
 use strata_harness::run::{Outcome, RunError, Surroundings, run};
 use strata_harness::shell;
-
-/// What a shell is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Exit {
-    Well = 0,
-    Internal = 1,
-    Usage = 2,
-    Nonconforming = 3,
-    Rejected = 4,
-    Unreachable = 6,
-    Interrupted = 130,
-}
-
-/// An exit code and what to print before it.
-type Failure = (Exit, String);
 
 fn main() -> ExitCode {
     let arguments: Result<Vec<String>, _> =
@@ -82,12 +69,18 @@ fn dispatch(arguments: &[String]) -> Result<Exit, Failure> {
         Ok(Cli { command: Command::Run(command) }) => run_command(&command, arguments),
         Ok(Cli { command: Command::Check(command) }) => check_command(&command),
         Ok(Cli { command: Command::Rebuild(command) }) => rebuild_command(&command),
+        Ok(Cli { command: Command::SelfTest(command) }) => print_answer(command.answer()?),
         Err(early) if early.status.is_ok() => {
             write(&format!("{}\n", early.output.trim_end()))?;
             Ok(Exit::Well)
         }
         Err(early) => Err((Exit::Usage, early.output.trim_end().to_string())),
     }
+}
+
+fn print_answer((exit, text): (Exit, String)) -> Result<Exit, Failure> {
+    write(&text)?;
+    Ok(exit)
 }
 
 fn print_plan(command: &PlanCommand) -> Result<Exit, Failure> {

@@ -18,6 +18,16 @@ fn help_texts() {
     insta::assert_snapshot!("help_run", help(&["run", "--help"]));
     insta::assert_snapshot!("help_check", help(&["check", "--help"]));
     insta::assert_snapshot!("help_rebuild", help(&["rebuild", "--help"]));
+    insta::assert_snapshot!("help_self_test", help(&["self-test", "--help"]));
+}
+
+#[test]
+fn the_client_certifies_itself() {
+    let output = bench(&["self-test", "--output", "json"]).output().unwrap();
+    assert_eq!(code(&output), 0);
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["passed"], true);
+    assert!(found["latest_stamp_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{found}");
 }
 
 #[test]
