@@ -183,7 +183,8 @@ fn values_do_not_nest_without_end() {
 fn what_templates_change_does_not_hold_another() {
     let own = "a namespace, macro or loop inside another value";
     for source in [
-        "{% set a = namespace() %}{% set b = namespace() %}{% set a.b = b %}{% set b.a = a %}{{ a }}",
+        "{% set a = namespace() %}{% set b = namespace() %}{% set a.b = b %}\
+         {% set b.a = a %}{{ a }}",
         "{% set a = namespace() %}{% set a.a = a %}{{ a == a }}",
         "{% set a = namespace() %}{% set b = namespace(a=a) %}{{ b }}",
         "{% set a = namespace() %}{% set b = namespace({'a': a}) %}{{ b }}",
@@ -214,7 +215,8 @@ fn what_templates_change_does_not_hold_another() {
     check(call.split("{{ m(").next().expect("a part"), Ok("<[a]b>"));
     let bound = "{% set a, (b, c) = 1, (2, 'x=%}') %}{% set n=namespace() -%}\n{% set n.a=-1-%} \
                  {{ a }}{{ b }}{{ c }}{{ n.a }}{% with d=1, e={'f': 2}['f'] %}{{ d }}{{ e }}\
-                 {% endwith %}{% for k, v in {'a': 1}|items if v in [1] %}{{ k }}{{ v }}{% endfor %}";
+                 {% endwith %}{% for k, v in {'a': 1}|items if v in [1] %}{{ k }}\
+                  {{ v }}{% endfor %}";
     check(bound, Ok("12x=%}-112a1"));
     check("{{ debug() }}", Err("debug is unknown"));
     check("{{ [{'a': 1}]|groupby('a') }}", Err("filter groupby is unknown"));
@@ -230,7 +232,8 @@ fn macros_that_call_themselves_do_not_nest_without_end() {
         format!("{{% macro f(u, v=1) -%}} {{{{ f(*[1, {deep}]) }}}}{{% endmacro %}}{{{{ f(1) }}}}"),
         format!("{{% macro f(v) %}}{{{{ f(**{{'v': {deep}}}) }}}}{{% endmacro %}}{{{{ f(1) }}}}"),
         format!(
-            "{{% macro f(v) %}}{{{{ caller }}}}{{% call(v) f({deep}) %}}{{% endcall %}}{{% endmacro %}}{{{{ f(1) }}}}"
+            "{{% macro f(v) %}}{{{{ caller }}}}{{% call(v) f({deep}) %}}\
+             {{% endcall %}}{{% endmacro %}}{{{{ f(1) }}}}"
         ),
         format!(
             "{{% macro f(v) %}}{{{{ caller({deep}) }}}}{{% endmacro %}}\
@@ -267,7 +270,8 @@ fn macros_that_call_themselves_do_not_nest_without_end() {
 #[test]
 fn the_deepest_value_fits_the_stack() {
     let levels = format!(
-        "{{% set n = namespace() %}}{{% for i in range({}) %}}{{% set n.v = [n.v] %}}{{% endfor %}}",
+        "{{% set n = namespace() %}}{{% for i in range({}) %}}\
+         {{% set n.v = [n.v] %}}{{% endfor %}}",
         MAX_LEVELS - 1
     );
     for [open, close, count] in [
@@ -355,7 +359,9 @@ fn statements() -> impl Strategy<Value = String> {
         4 => (target.clone(), value.clone())
             .prop_map(|(target, value)| format!("{{% set {target} = {value} %}}")),
         1 => (target, value.clone())
-            .prop_map(|(target, value)| format!("{{% set {target} | default({value}, true) %}}{{% endset %}}")),
+            .prop_map(|(target, value)| {
+                format!("{{% set {target} | default({value}, true) %}}{{% endset %}}")
+            }),
         1 => (value.clone(), value.clone())
             .prop_map(|(v, w)| format!("{{{{ f({v}, w={w}) }}}}")),
         2 => (name(), prop::sample::select(USES.to_vec()))
