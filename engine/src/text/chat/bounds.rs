@@ -9,6 +9,7 @@ use minijinja::value::{
     DynObject, Enumerator, Kwargs, Object, ObjectExt, ObjectRepr, Tuple, ValueOrKwargs,
 };
 use minijinja::{Environment, Error, ErrorKind, State, Value};
+use minijinja_contrib::pycompat::unknown_method_callback;
 use std::sync::Arc;
 
 /// Bytes of a template. Models' own have up to 30 KiB.
@@ -38,6 +39,7 @@ const FILTER: &str = "bounded";
 
 /// Adds what rewritten templates call, and takes away what cannot be bounded.
 pub(super) fn prepare(environment: &mut Environment) {
+    environment.set_unknown_method_callback(method);
     environment.add_filter(FILTER, bounded);
     environment.add_function("namespace", namespace);
     environment.remove_global("debug");
@@ -112,12 +114,16 @@ impl Rewriter {
         }
         at_most("blocks inside each other", self.blocks.len(), MAX_BLOCKS, "use macros")?;
         at_most("elif around one place", self.blocks.iter().sum(), MAX_ELIFS, "use several if")?;
-        let changed =
-            |pair: &[Located]| matches!(pair[0].0, Token::Dot) && is_word(&pair[1].0, "changed");
-        if tag.windows(2).any(changed) {
-            return Err(format!("line {line}: there is no loop.changed: use loop.previtem"));
-        }
-        Ok(())
+        let missing = |word: &str, remedy: &str| {
+            let uses =
+                |pair: &[Located]| matches!(pair[0].0, Token::Dot) && is_word(&pair[1].0, word);
+            let message = || format!("line {line}: there is no loop.{word}: use {remedy}");
+            if tag.windows(2).any(uses) { Err(message()) } else { Ok(()) }
+        };
+        // It keeps values where no name is.
+        missing("changed", "loop.previtem")?;
+        // minijinja divides by the number of its arguments, which may be none.
+        missing("cycle", "loop.index0 and %")
     }
 
     /// Sends what a block tag binds through the filter; the tag from its keyword to its end.
@@ -267,6 +273,23 @@ fn bounded(state: &State, value: &Value, attribute: Option<bool>) -> Result<Valu
         Some(object) if is_own(object) && attribute != Some(true) => Ok(value.clone()),
         _ => plain(state, value, MAX_LEVELS),
     }
+}
+
+/// Python's methods, but for a `format` whose result nobody would pay fuel for.
+fn method(state: &mut State, value: &Value, name: &str, args: &[Value]) -> Result<Value, Error> {
+    if name == "format" && value.as_str().is_some_and(is_wide) {
+        return Err(refuse("a width of 5 digits or more in format()".to_owned()));
+    }
+    unknown_method_callback(state, value, name, args)
+}
+
+/// Whether a field of a format text holds a number of 5 digits.
+fn is_wide(text: &str) -> bool {
+    let fields = text.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+    fields.into_iter().any(|field| {
+        let mut runs = field.split(|c: char| !c.is_ascii_digit());
+        runs.any(|digits| digits.len() >= 5)
+    })
 }
 
 /// minijinja's, with attributes that a namespace may have.

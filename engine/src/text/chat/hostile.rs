@@ -201,6 +201,7 @@ fn what_templates_change_does_not_hold_another() {
         "{% macro m(f) %}{{ f() }}{% endmacro %}{% macro f() %}f{% endmacro %}{{ m(f) }}",
         Ok("f"),
     );
+    check("{% for i in [1] %}{{ loop.cycle() }}{% endfor %}", Err("there is no loop.cycle"));
     check(
         "{% for i in [1] %}{{ loop.changed(loop) }}{% endfor %}",
         Err("there is no loop.changed"),
@@ -394,5 +395,24 @@ proptest! {
             parts.concat()
         );
         let _ = render(source, user("x"));
+    }
+}
+
+#[test]
+fn sizes_a_template_chooses_are_paid_for() {
+    check("{{ '{:>9999}'.format(1)|length }}{{ '{} 20261130'.format(1) }}", Ok("99991 20261130"));
+    check("{{ '{:>10000}'.format(1) }}", Err("a width of 5 digits"));
+    check("{{ ('{:>1' ~ '0' * 11 ~ '}').format(1) }}", Err("a width of 5 digits"));
+    check("{{ {'a': 1}|tojson(indent=100000000000) }}", Err("indent"));
+    for expression in [
+        "'a' * 100000000000",
+        "[1] * 100000000000",
+        "range(1000000000)|list",
+        "'x'|indent(100000000000)",
+        "'%100000000000d'|format(1)",
+        "'%.99999999999f'|format(1.5)",
+    ] {
+        let rendered = render(format!("{{{{ {expression} }}}}"), user("x"));
+        assert!(rendered.is_err(), "{expression}");
     }
 }

@@ -9,7 +9,6 @@ use fancy_regex::Regex;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::ValueKind;
 use minijinja::{AutoEscape, Environment, ErrorKind, Output, State, Value, escape_formatter};
-use minijinja_contrib::pycompat::unknown_method_callback;
 use std::error::Error as _;
 use std::fmt;
 
@@ -38,7 +37,6 @@ impl Template {
             .map_err(|error| Error::Model(format!("tokenizer.chat_template: {error}")))?;
         environment.set_syntax(syntax);
         environment.set_auto_escape_callback(|_| AutoEscape::None);
-        environment.set_unknown_method_callback(unknown_method_callback);
         environment.set_recursion_limit(RECURSION_LIMIT);
         environment.set_fuel(Some(FUEL));
         environment.set_formatter(write_value);

@@ -7,6 +7,9 @@ use minijinja::{Error, ErrorKind, Value};
 /// Nested lists and mappings that are written.
 pub(super) const MAX_DEPTH: usize = 128;
 
+/// Most bytes of JSON: what a template chooses, blanks and separators, comes with every item.
+const MAX_BYTES: usize = 64 << 20;
+
 /// The filter; keyword arguments as `json.dumps` has them: `indent`, `separators`, `ensure_ascii`.
 pub(super) fn tojson(value: &Value, arguments: Kwargs) -> Result<String, Error> {
     let indent: Option<usize> = arguments.get("indent")?;
@@ -56,7 +59,7 @@ impl Writer<'_> {
         self.open("[")?;
         let mut empty = true;
         for item in list.try_iter()? {
-            self.begin_item(empty);
+            self.begin_item(empty)?;
             empty = false;
             self.value(&item)?;
         }
@@ -68,7 +71,7 @@ impl Writer<'_> {
         self.open("{")?;
         let mut empty = true;
         for key in mapping.try_iter()? {
-            self.begin_item(empty);
+            self.begin_item(empty)?;
             empty = false;
             match key.as_str() {
                 Some(key) => self.string(key),
@@ -90,11 +93,18 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn begin_item(&mut self, first: bool) {
+    fn begin_item(&mut self, first: bool) -> Result<(), Error> {
+        let blanks = self.indent.unwrap_or(0).saturating_mul(self.depth);
+        let more = blanks.saturating_add(self.between_items.len() + self.after_key.len());
+        if self.out.len().saturating_add(more) > MAX_BYTES {
+            let message = format!("tojson: more than {MAX_BYTES} bytes: a smaller indent may do");
+            return Err(refuse(message));
+        }
         if !first {
             self.out += self.between_items;
         }
         self.line();
+        Ok(())
     }
 
     fn close(&mut self, bracket: &str, empty: bool) {
