@@ -1,6 +1,8 @@
 //! The command line: flags, and the orders they amount to. It reads no environment and prints
 //! nothing; what it cannot use it refuses in words.
 
+mod explain;
+
 use argh::{FromArgValue, FromArgs};
 use serde_json::{Map, Value};
 use std::fs::File;
@@ -15,6 +17,20 @@ use strata_harness::protocol::Protocol;
 use strata_harness::redact::Redactor;
 use strata_harness::run::profile::{Profile, group_names};
 use strata_harness::run::{Order, Target};
+
+pub(crate) use explain::ExplainCommand;
+
+/// What a shell is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Well = 0,
+    Internal = 1,
+    Usage = 2,
+    Nonconforming = 3,
+    Rejected = 4,
+    Unreachable = 6,
+    Interrupted = 130,
+}
 
 /// Longest limit on a request: a day.
 const MAX_TIMEOUT_S: f64 = 86_400.0;
@@ -42,6 +58,7 @@ pub(crate) enum Command {
     Run(Box<RunCommand>),
     Check(CheckCommand),
     Rebuild(RebuildCommand),
+    Explain(ExplainCommand),
 }
 
 /// Review a report, or the folder of a run with all its files, rule by rule.
