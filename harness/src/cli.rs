@@ -1,6 +1,7 @@
 //! The command line: flags, and the orders they amount to. It reads no environment and prints
 //! nothing; what it cannot use it refuses in words.
 
+mod explain;
 mod self_test;
 
 use argh::{FromArgValue, FromArgs};
@@ -17,6 +18,8 @@ use strata_harness::protocol::Protocol;
 use strata_harness::redact::Redactor;
 use strata_harness::run::profile::{Profile, group_names};
 use strata_harness::run::{Order, Target};
+
+pub(crate) use explain::ExplainCommand;
 
 /// Longest limit on a request: a day.
 const MAX_TIMEOUT_S: f64 = 86_400.0;
@@ -47,6 +50,7 @@ pub(crate) enum Command {
     Check(CheckCommand),
     Rebuild(RebuildCommand),
     SelfTest(SelfTestCommand),
+    Explain(ExplainCommand),
 }
 
 /// Review a report, or the folder of a run with all its files, rule by rule.

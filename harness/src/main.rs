@@ -69,7 +69,8 @@ fn dispatch(arguments: &[String]) -> Result<Exit, Failure> {
         Ok(Cli { command: Command::Run(command) }) => run_command(&command, arguments),
         Ok(Cli { command: Command::Check(command) }) => check_command(&command),
         Ok(Cli { command: Command::Rebuild(command) }) => rebuild_command(&command),
-        Ok(Cli { command: Command::SelfTest(command) }) => print_answer(command.answer()?),
+        Ok(Cli { command: Command::SelfTest(command) }) => print(command.answer()),
+        Ok(Cli { command: Command::Explain(command) }) => print(command.answer()),
         Err(early) if early.status.is_ok() => {
             write(&format!("{}\n", early.output.trim_end()))?;
             Ok(Exit::Well)
@@ -78,7 +79,9 @@ fn dispatch(arguments: &[String]) -> Result<Exit, Failure> {
     }
 }
 
-fn print_answer((exit, text): (Exit, String)) -> Result<Exit, Failure> {
+/// What a command made: its exit code and the whole of standard output.
+fn print(made: Result<(Exit, String), Failure>) -> Result<Exit, Failure> {
+    let (exit, text) = made?;
     write(&text)?;
     Ok(exit)
 }

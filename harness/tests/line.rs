@@ -185,7 +185,7 @@ fn seen(report: &[u8], directory: Option<&Directory>, rebuilt: Option<&[u8]>) ->
         let subject = Subject { report, directory, rebuilt, protocols: &protocols };
         let findings = check(&subject).findings.into_iter();
         let told = findings.filter(|finding| finding.severity > Severity::Info);
-        told.map(|finding| (finding.rule.id, finding.pointer)).collect::<BTreeSet<_>>()
+        told.map(|finding| (&finding.rule.id, finding.pointer)).collect::<BTreeSet<_>>()
     };
     let before = review(report);
     let digits = digits(report);

@@ -86,6 +86,16 @@ pub(super) fn engine_options_known_if_started(report: &Report, log: &mut Log) {
     });
 }
 
+/// `{}` says that there are no others; of a server whose options are not known nobody can say so.
+pub(super) fn other_options_known_if_any_are(report: &Report, log: &mut Log) {
+    let at = "/extensions/other_engine_options";
+    let Some(others) = report.at(at) else { return };
+    let unknown = report.is_null("/configuration/kv_cache");
+    log.judge(!unknown || others.is_null(), || {
+        breach(at, "null: the options of this server are not known", printed(Some(others)))
+    });
+}
+
 pub(super) fn started_engine_if_no_url(report: &Report, log: &mut Log) {
     judge_flag(report, log, "/extensions/started_engine", !report.command.has("--url"));
 }

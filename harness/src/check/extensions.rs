@@ -251,6 +251,21 @@ pub(super) fn failed_check_is_a_reason(report: &Report, log: &mut Log) {
 
 const OFFSETS: &str = "client_offsets_us";
 
+/// Without them nobody sees order, overlap and idle time but by the order of the list.
+pub(super) fn requests_have_offsets(report: &Report, log: &mut Log) {
+    let there: HashSet<usize> =
+        by_request(report, OFFSETS).iter().map(|entry| entry.request.index).collect();
+    let ended = || report.requests.iter().filter(|request| request.ended());
+    let without = ended().filter(|request| !there.contains(&request.index)).count();
+    let all = ended().count();
+    if all > 0 {
+        log.judge(without == 0, || {
+            let expected = format!("{OFFSETS}: when each request began and ended");
+            breach("/extensions", expected, format!("nothing of {without} of {all} requests"))
+        });
+    }
+}
+
 /// Each client time is the difference of two offsets, which have no more digits than it has.
 pub(super) fn times_are_offsets_apart(report: &Report, log: &mut Log) {
     for entry in by_request(report, OFFSETS) {
@@ -303,8 +318,9 @@ pub(super) fn bodies_have_digests(report: &Report, log: &mut Log) {
             breach(at(), "64 lower-case hexadecimal digits", printed(Some(digest)))
         });
     }
+    let there: HashSet<&str> = digests.entries().iter().map(|(id, _)| id.as_str()).collect();
     for request in report.requests.iter().filter(|request| request.ended()) {
-        log.judge(digests.get(request.id).is_some(), || {
+        log.judge(there.contains(request.id), || {
             let expected = format!("a digest of the body of {}", request.id);
             breach("/extensions/request_sha256", expected, "nothing")
         });

@@ -1,12 +1,12 @@
 //! Who ran what on which machine: the fields of the header, their form and how they bind each
 //! other.
 
+use super::model_files::model_files;
 use super::report::{Report, printed, quoted};
 use super::rule::{Log, breach};
 use super::shape::ENGINE_OPTIONS;
 use crate::digest::is_sha256;
 use crate::json::Value;
-use std::collections::HashSet;
 
 /// Whether a text has this shape: `9` is a digit, `f` a lower-case hexadecimal digit, anything else
 /// stands for itself.
@@ -131,48 +131,6 @@ pub(super) fn model_id_ends_in_quantization(report: &Report, log: &mut Log) {
         let ending = format!("-{}", quantization.to_lowercase());
         let expected = || format!("…{ending}");
         log.judge(id.ends_with(&ending), || breach("/model/id", expected(), quoted(id)));
-    }
-}
-
-fn model_files<'a>(report: &Report<'a>) -> &'a [Value] {
-    report.at("/model/files").map(Value::items).unwrap_or_default()
-}
-
-fn file_paths<'a>(report: &Report<'a>) -> Vec<&'a str> {
-    model_files(report).iter().filter_map(|file| file.get("path")?.as_str()).collect()
-}
-
-pub(super) fn model_files_sorted(report: &Report, log: &mut Log) {
-    let paths = file_paths(report);
-    for (index, path) in paths.iter().enumerate() {
-        let at = || format!("/model/files/{index}/path");
-        log.judge(!path.contains(['/', '\\']), || breach(at(), "a base name", quoted(path)));
-        if let Some(before) = index.checked_sub(1).map(|before| paths[before]) {
-            log.judge(before < *path, || {
-                breach(at(), format!("a name after {}", quoted(before)), quoted(path))
-            });
-        }
-    }
-}
-
-pub(super) fn option_files_are_hashed(report: &Report, log: &mut Log) {
-    if model_files(report).is_empty() {
-        return log.idle("no model file was hashed");
-    }
-    let paths: HashSet<&str> = file_paths(report).into_iter().collect();
-    for group in ENGINE_OPTIONS.split(' ') {
-        let at = format!("/configuration/{group}");
-        for (option, value) in report.at(&at).map(Value::entries).unwrap_or_default() {
-            let Some(value) = value.as_str() else { continue };
-            if ![".bin", ".pack", ".gguf"].iter().any(|ending| value.ends_with(ending)) {
-                continue;
-            }
-            let name = value.rsplit('/').next().unwrap_or(value);
-            log.judge(paths.contains(name), || {
-                let at = format!("{at}/{}", crate::json::escape(option));
-                breach(at, "a file among /model/files", quoted(value))
-            });
-        }
     }
 }
 

@@ -1,32 +1,40 @@
 //! Nulls and their reasons: every unknown is named in `missing`, and nothing else is.
 
-use super::report::{Report, quoted};
+use super::report::{Report, printed, quoted};
 use super::rule::{Log, breach};
-use crate::json::{Value, escape};
-use std::collections::HashSet;
-use std::fmt::Write;
+use crate::json::{Path, Value, escape};
+use std::collections::HashMap;
 
-/// Calls `visit` with the pointer of every null outside `missing`, in the order of the document.
-fn each_null(report: &Report, mut visit: impl FnMut(&str)) {
-    let mut pointer = String::new();
+/// Longest pointer of a null, in bytes, for which there can be a reason.
+const MAX_POINTER: usize = 512;
+
+/// Calls `visit` with every null outside `missing` in the order of the document, by its pointer if
+/// that is not too long, and with the way to it for messages.
+fn each_null(report: &Report, mut visit: impl FnMut(Option<&str>, &Path)) {
     report.root.walk(&mut |place, value| {
         if value.is_null() {
-            pointer.clear();
-            write!(pointer, "{place}").expect("writing to a string cannot fail");
-            if !pointer.starts_with("/missing/") {
-                visit(&pointer);
+            let pointer = place.within(MAX_POINTER);
+            if !pointer.as_ref().is_some_and(|pointer| pointer.starts_with("/missing/")) {
+                visit(pointer.as_deref(), place);
             }
         }
     });
 }
 
-/// Whether a key of `missing` leads to a null outside it.
-fn names_a_null(report: &Report, key: &str) -> bool {
-    !key.starts_with("/missing/") && report.root.pointer(key).is_some_and(Value::is_null)
-}
-
 fn reasons<'a>(report: &Report<'a>) -> &'a [(String, Value)] {
     report.root.get("missing").map(Value::entries).unwrap_or_default()
+}
+
+/// The keys of `missing`, each with whether it is the pointer of a null.
+fn keys<'a>(report: &Report<'a>) -> HashMap<&'a str, bool> {
+    let mut keys: HashMap<&str, bool> =
+        reasons(report).iter().map(|(key, _)| (key.as_str(), false)).collect();
+    each_null(report, |pointer, _| {
+        if let Some(found) = pointer.and_then(|pointer| keys.get_mut(pointer)) {
+            *found = true;
+        }
+    });
+    keys
 }
 
 fn place(key: &str) -> String {
@@ -34,31 +42,27 @@ fn place(key: &str) -> String {
 }
 
 pub(super) fn every_null_has_a_reason(report: &Report, log: &mut Log) {
-    let named: HashSet<&str> = reasons(report).iter().map(|(key, _)| key.as_str()).collect();
-    each_null(report, |pointer| {
-        log.judge(named.contains(pointer), || {
-            breach(pointer, "a reason in /missing, or a value", "null")
+    let keys = keys(report);
+    each_null(report, |pointer, place| {
+        log.judge(pointer.is_some_and(|pointer| keys.contains_key(pointer)), || {
+            breach(place.brief(), "a reason in /missing, or a value", "null")
         });
     });
     for (key, _) in reasons(report) {
-        log.judge(names_a_null(report, key), || {
-            breach(place(key), "the pointer of a null", quoted(key))
-        });
+        log.judge(keys[key.as_str()], || breach(place(key), "the pointer of a null", quoted(key)));
     }
 }
 
 pub(super) fn reasons_in_document_order(report: &Report, log: &mut Log) {
-    let keys = reasons(report).iter().map(|(key, _)| key.as_str());
-    let keys: Vec<&str> = keys.filter(|key| names_a_null(report, key)).collect();
-    let named: HashSet<&str> = keys.iter().copied().collect();
-    let mut found = keys.iter();
+    let keys = keys(report);
+    let mut found = reasons(report).iter().map(|(key, _)| key.as_str()).filter(|key| keys[key]);
     let mut astray = None;
-    each_null(report, |pointer| {
-        if astray.is_some() || !named.contains(pointer) {
-            return;
+    each_null(report, |pointer, _| {
+        let named = pointer.filter(|pointer| astray.is_none() && keys.contains_key(pointer));
+        if let Some(pointer) = named {
+            let next = found.next().filter(|key| *key != pointer);
+            astray = next.map(|key| (pointer.to_string(), key));
         }
-        let next = found.next().filter(|key| **key != pointer);
-        astray = next.map(|key| (pointer.to_string(), *key));
     });
     log.judge(astray.is_none(), || {
         let (wanted, found) = astray.expect("judged above");
@@ -69,7 +73,7 @@ pub(super) fn reasons_in_document_order(report: &Report, log: &mut Log) {
 pub(super) fn reasons_are_words(report: &Report, log: &mut Log) {
     for (key, reason) in reasons(report) {
         log.judge(reason.as_str().is_some_and(|reason| !reason.trim().is_empty()), || {
-            breach(place(key), "a reason in words", reason)
+            breach(place(key), "a reason in words", printed(Some(reason)))
         });
     }
 }
@@ -88,7 +92,7 @@ const FIXED: [(&str, &str); 5] = [
 
 pub(super) fn request_reasons_are_fixed(report: &Report, log: &mut Log) {
     let missing = report.root.get("missing");
-    let by_key: std::collections::HashMap<&str, &Value> =
+    let by_key: HashMap<&str, &Value> =
         reasons(report).iter().map(|(key, reason)| (key.as_str(), reason)).collect();
     if missing.is_none() {
         return;

@@ -1,14 +1,17 @@
-//! Reviews a report, anybody's, rule by rule. What a rule says is a table in `rules`; functions lie
-//! by subject. Everything that depends on a plan comes from the protocol that the report names. The
+//! Reviews a report, anybody's, rule by rule. What a rule says is in the rule book, which function
+//! states it in the table of `rules`; functions lie by subject. Everything that depends on a plan comes from the protocol that the report names. The
 //! review is total: any bytes end in an outcome. It prints nothing and reads no file but those of a
 //! folder that is handed to it.
 
+mod book;
 mod command;
 mod declared;
 mod directory;
+pub mod explain;
 mod extensions;
 mod identity;
 mod missing;
+mod model_files;
 mod outcome;
 mod plan;
 mod protocol;
@@ -22,18 +25,22 @@ mod shape;
 mod summaries;
 mod timing;
 mod tokens;
+mod verdict;
+mod vocabulary;
+mod wrapper;
 
+pub use book::{rule, rules};
 pub use directory::{Directory, MAX_FILES, MAX_LEVELS, MAX_MANIFEST_BYTES};
 pub use outcome::{Finding, Outcome, State};
 pub use rule::{Kind, MAX_FINDINGS, Rule, Severity};
-pub use rules::RULES;
+pub use verdict::Verdict;
 
 use crate::json::{self, Value};
 use crate::plan::plan;
 use crate::protocol::Protocol;
 use report::Report;
-use rule::{Breach, Log, Needs};
-use rules::READABLE;
+use rule::{Breach, Log};
+use rules::{CHECKS, Check, Needs};
 
 /// What is reviewed, and what is at hand to review it with.
 #[derive(Debug, Clone, Copy)]
@@ -57,20 +64,25 @@ pub fn check(subject: &Subject) -> Outcome {
     }
 }
 
+/// The rule that a report is JSON at all. When it fails, no other can be asked.
+const READABLE: &str = "R400";
+
 fn unreadable(error: &json::Error) -> Outcome {
-    let rest = RULES.iter().map(|rule| (rule, State::NotApplicable("the report is not readable")));
-    let mut rules: Vec<_> =
-        rest.chain([(READABLE, State::Failed { places: 1, failed: 1 })]).collect();
-    rules.sort_by_key(|(rule, _)| rule.id);
+    let state = |id: &str| match id {
+        READABLE => State::Failed { places: 1, failed: 1 },
+        _ => State::NotApplicable("the report is not readable"),
+    };
+    let rule = rule(READABLE).expect("it is in the book");
     Outcome {
-        rules,
+        rules: rules().iter().map(|rule| (rule, state(&rule.id))).collect(),
         findings: vec![Finding {
-            rule: READABLE,
-            severity: READABLE.severity,
+            rule,
+            severity: rule.severity,
             pointer: String::new(),
             expected: "one JSON document".to_string(),
             found: error.to_string(),
         }],
+        verdict: Verdict::Invalid,
     }
 }
 
@@ -95,34 +107,40 @@ pub(crate) fn review(root: &Value, subject: &Subject) -> Outcome {
         bytes: subject.report,
         rebuilt: subject.rebuilt,
     };
-    let mut outcome = Outcome { rules: Vec::new(), findings: Vec::new() };
-    for rule in RULES.iter().chain([READABLE]) {
-        apply(rule, &report, &mut outcome);
+    let (mut states, mut findings) = (Vec::new(), Vec::new());
+    for (rule, check) in rules().iter().zip(CHECKS) {
+        assert_eq!(rule.id, check.id, "the rule book and the table have the same order");
+        states.push((rule, apply(rule, check, &report, &mut findings)));
     }
-    outcome.rules.sort_by_key(|(rule, _)| rule.id);
-    outcome.findings.sort_by(|a, b| {
-        json::compare(&a.pointer, &b.pointer).then_with(|| a.rule.id.cmp(b.rule.id))
+    findings.sort_by(|a, b| {
+        json::compare(&a.pointer, &b.pointer).then_with(|| a.rule.id.cmp(&b.rule.id))
     });
-    outcome
+    let worst = findings.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Info);
+    let verdict = Verdict::new(&report, &states, worst);
+    Outcome { rules: states, findings, verdict }
 }
 
-fn apply(rule: &'static Rule, report: &Report, outcome: &mut Outcome) {
+fn apply(
+    rule: &'static Rule,
+    check: &Check,
+    report: &Report,
+    findings: &mut Vec<Finding>,
+) -> State {
     let mut log = Log::default();
-    match unmet(rule.needs, report) {
+    match unmet(check.needs, report) {
         Some(why) => log.idle(why),
-        None => (rule.check)(report, &mut log),
+        None => (check.run)(report, &mut log),
     }
     let Log { places, failed, breaches, idle } = log;
-    let state = match (places, failed) {
-        (0, _) => State::NotApplicable(idle.unwrap_or("nothing here that it is about")),
-        (_, 0) => State::Passed { places },
-        _ => State::Failed { places, failed },
-    };
-    outcome.rules.push((rule, state));
-    outcome.findings.extend(breaches.into_iter().map(|breach| {
+    findings.extend(breaches.into_iter().map(|breach| {
         let Breach { milder, pointer, expected, found } = breach;
         Finding { rule, severity: milder.unwrap_or(rule.severity), pointer, expected, found }
     }));
+    match (places, failed) {
+        (0, _) => State::NotApplicable(idle.unwrap_or("nothing here that it is about")),
+        (_, 0) => State::Passed { places },
+        _ => State::Failed { places, failed },
+    }
 }
 
 /// What a rule needs and this report does not have.
@@ -131,6 +149,8 @@ fn unmet(needs: Needs, report: &Report) -> Option<&'static str> {
     let planned = matches!(needs, Needs::Protocol | Needs::FullAndProtocol);
     if full && report.wrapper {
         Some("a wrapper has no such part")
+    } else if needs == Needs::Wrapper && !report.wrapper {
+        Some("only a wrapper has such a part")
     } else if planned && report.protocol.is_none() {
         Some("the protocol is unknown")
     } else if needs == Needs::Directory && report.directory.is_none() {

@@ -2,6 +2,7 @@
 //! people and as JSON for programs. Both are in a fixed order, so that two reviews can be compared.
 
 use super::rule::{Rule, Severity};
+use super::verdict::Verdict;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -46,6 +47,17 @@ pub struct Outcome {
     pub rules: Vec<(&'static Rule, State)>,
     /// Every failure, by pointer, then by rule.
     pub findings: Vec<Finding>,
+    /// What it comes to.
+    pub verdict: Verdict,
+}
+
+impl Finding {
+    /// Place, what belongs there and what is there.
+    pub(super) fn words(&self) -> String {
+        let Finding { pointer, expected, found, .. } = self;
+        let place = if pointer.is_empty() { "(document)" } else { pointer };
+        one_line(&format!("{place} expected {expected} found {found}"))
+    }
 }
 
 impl Outcome {
@@ -63,15 +75,11 @@ impl Outcome {
     pub fn text(&self) -> String {
         let mut text = String::new();
         for finding in &self.findings {
-            let Finding { rule, severity, pointer, expected, found } = finding;
-            let place = if pointer.is_empty() { "(document)" } else { pointer };
-            let (severity, id) = (severity.as_str(), rule.id);
-            let line = format!("{severity} {id} {place} expected {expected} found {found}");
-            text.push_str(&one_line(&line));
-            text.push('\n');
+            let (severity, id) = (finding.severity.as_str(), &finding.rule.id);
+            text.push_str(&format!("{severity} {id} {}\n", finding.words()));
         }
         self.write_states(&mut text);
-        text.push_str(&self.verdict());
+        text.push_str(&self.last_line());
         text.push('\n');
         text
     }
@@ -86,8 +94,8 @@ impl Outcome {
                 State::NotApplicable(why) => format!("not applicable ({why})"),
             };
             match groups.iter_mut().find(|(group, _)| *group == name) {
-                Some((_, ids)) => ids.push(rule.id),
-                None => groups.push((name, vec![rule.id])),
+                Some((_, ids)) => ids.push(&rule.id),
+                None => groups.push((name, vec![&rule.id])),
             }
         }
         for (name, ids) in groups.iter().filter(|(_, ids)| !ids.is_empty()) {
@@ -106,14 +114,18 @@ impl Outcome {
     }
 
     /// The last line of the text.
-    fn verdict(&self) -> String {
+    fn last_line(&self) -> String {
         let states = |wanted: fn(&State) -> bool| {
             self.rules.iter().filter(|(_, state)| wanted(state)).count()
         };
+        let apart = match self.verdict.differs() {
+            [] => String::new(),
+            parts => one_line(&format!(" ({})", parts.join(", "))),
+        };
         format!(
-            "{}: {} errors, {} warnings, {} notes; \
+            "{}{apart}: {} errors, {} warnings, {} notes; \
              of {} rules {} passed, {} failed, {} not applicable",
-            self.word(),
+            self.verdict.word(),
             self.count(Severity::Error),
             self.count(Severity::Warning),
             self.count(Severity::Info),
@@ -124,11 +136,7 @@ impl Outcome {
         )
     }
 
-    fn word(&self) -> &'static str {
-        if self.fails_on(Severity::Error) { "rejected" } else { "accepted" }
-    }
-
-    /// `{verdict, errors, warnings, notes, findings: […], rules: […]}`.
+    /// `{verdict, differs, errors, warnings, notes, findings: […], rules: […]}`.
     pub fn json(&self) -> Value {
         let findings: Vec<Value> = self
             .findings
@@ -148,7 +156,8 @@ impl Outcome {
         let rules: Vec<Value> =
             self.rules.iter().map(|(rule, state)| state_json(rule, state)).collect();
         json!({
-            "verdict": self.word(),
+            "verdict": self.verdict.word(),
+            "differs": self.verdict.differs(),
             "errors": self.count(Severity::Error),
             "warnings": self.count(Severity::Warning),
             "notes": self.count(Severity::Info),

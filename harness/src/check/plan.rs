@@ -117,22 +117,24 @@ pub(super) fn id_names_stage_case_repetition(report: &Report, log: &mut Log) {
 }
 
 pub(super) fn seed_is_the_plans(report: &Report, log: &mut Log) {
-    judge_planned(report, log, "/seed", |planned| planned.seed);
+    judge_planned(report, log, "/seed", false, |planned| planned.seed);
 }
 
 pub(super) fn cap_is_the_plans(report: &Report, log: &mut Log) {
-    judge_planned(report, log, "/max_output_tokens", |planned| planned.max_output_tokens);
+    let admitted = report.admits("output cap");
+    judge_planned(report, log, "/max_output_tokens", admitted, |planned| planned.max_output_tokens);
 }
 
 fn judge_planned(
     report: &Report,
     log: &mut Log,
     field: &str,
+    admitted: bool,
     wanted: fn(&crate::plan::Planned) -> u64,
 ) {
     for request in &report.requests {
         let Some(wanted) = request.planned.map(wanted) else { continue };
-        log.judge(count_of(request, field) == Some(wanted), || {
+        log.judge_unless(admitted, count_of(request, field) == Some(wanted), || {
             breach(request.place(field), wanted, request.printed(field))
         });
     }
@@ -143,7 +145,7 @@ fn count_of(request: &Request, field: &str) -> Option<u64> {
 }
 
 pub(super) fn concurrency_is_the_plans(report: &Report, log: &mut Log) {
-    judge_planned(report, log, "/concurrency", |planned| u64::from(planned.concurrency));
+    judge_planned(report, log, "/concurrency", false, |planned| u64::from(planned.concurrency));
     for request in &report.requests {
         let Some(planned) = request.planned else { continue };
         let wanted = planned.round.map(u64::from);

@@ -7,9 +7,11 @@ use super::shape::sampling_keys;
 use crate::json::Value;
 use serde_json::Value as Json;
 
+/// Of a run that says itself that it did not follow the protocol, that it did not is no news.
 pub(super) fn protocol_is_known(report: &Report, log: &mut Log) {
+    let admitted = report.admits("protocol");
     let Some(protocol) = report.protocol else {
-        return log.judge(false, || {
+        return log.judge_unless(admitted, false, || {
             let expected = "a protocol this program carries or was given with --protocol";
             breach("/protocol/id", expected, printed(report.at("/protocol/id")))
         });
@@ -19,10 +21,19 @@ pub(super) fn protocol_is_known(report: &Report, log: &mut Log) {
         ("/protocol/corpus_sha256", &protocol.corpus_sha256),
     ];
     for (at, wanted) in pinned {
-        log.judge(report.text(at) == Some(wanted), || {
+        log.judge_unless(admitted, report.text(at) == Some(wanted), || {
             breach(at, quoted(wanted), printed(report.at(at)))
         });
     }
+}
+
+/// A draft may still change under the same name.
+pub(super) fn protocol_is_pinned(report: &Report, log: &mut Log) {
+    let at = "/protocol/id";
+    let Some(id) = report.text(at) else { return };
+    log.judge(id.split(['-', '.']).all(|part| part != "draft"), || {
+        breach(at, "a protocol that is no draft", quoted(id))
+    });
 }
 
 pub(super) fn sampling_in_order(report: &Report, log: &mut Log) {
@@ -37,6 +48,7 @@ pub(super) fn sampling_in_order(report: &Report, log: &mut Log) {
 pub(super) fn sampling_is_the_protocols(report: &Report, log: &mut Log) {
     let Some(protocol) = report.protocol else { return };
     let sampling = serde_json::to_value(&protocol.sampling).expect("plain numbers and a string");
+    let admitted = report.admits("sampling");
     let kwargs = Json::Object(protocol.chat_template_kwargs.clone());
     for (block, pinned) in [("sampling", sampling), ("chat_template_kwargs", kwargs)] {
         let at = format!("/configuration/{block}");
@@ -44,12 +56,12 @@ pub(super) fn sampling_is_the_protocols(report: &Report, log: &mut Log) {
         for (key, wanted) in pinned.as_object().expect("both are objects") {
             let value = found.and_then(|found| found.get(key));
             let same = |value: &Value| Value::try_from(wanted).is_ok_and(|it| value.equals(&it));
-            log.judge(value.is_some_and(same), || {
+            log.judge_unless(admitted, value.is_some_and(same), || {
                 breach(format!("{at}/{}", crate::json::escape(key)), wanted, printed(value))
             });
         }
         for (key, value) in found.map(Value::entries).unwrap_or_default() {
-            log.judge(pinned.get(key).is_some(), || {
+            log.judge_unless(admitted, pinned.get(key).is_some(), || {
                 let at = format!("{at}/{}", crate::json::escape(key));
                 breach(at, "no such parameter", printed(Some(value)))
             });
@@ -63,7 +75,8 @@ pub(super) fn template_is_the_protocols(report: &Report, log: &mut Log) {
         return log.idle("the protocol leaves the template to the model");
     };
     let at = "/configuration/template/sha256";
-    log.judge(report.text(at) == Some(pinned), || {
+    let admitted = report.admits("chat template");
+    log.judge_unless(admitted, report.text(at) == Some(pinned), || {
         breach(at, quoted(pinned), printed(report.at(at)))
     });
 }

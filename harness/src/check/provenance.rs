@@ -174,15 +174,14 @@ pub(super) fn rebuild_makes_the_same(report: &Report, log: &mut Log) {
     if let Ok(other) = json::parse(rebuilt)
         && !same
     {
-        report.root.walk(&mut |place, value| {
+        report.root.walk_beside(Some(&other), &mut |place, value, wanted| {
             if !value.items().is_empty() || !value.entries().is_empty() {
                 return;
             }
-            let place = place.to_string();
-            let wanted = other.pointer(&place);
             differs |= wanted != Some(value);
             log.judge(wanted == Some(value), || {
-                breach(place, format!("{} by the record", printed(wanted)), printed(Some(value)))
+                let expected = format!("{} by the record", printed(wanted));
+                breach(place.brief(), expected, printed(Some(value)))
             });
         });
     }
@@ -196,12 +195,12 @@ pub(super) fn no_secret_and_no_home(report: &Report, log: &mut Log) {
     report.root.walk(&mut |place, value| {
         if let Some(text) = value.as_str() {
             log.judge(!is_private(text), || {
-                breach(place.to_string(), "no home folder and no key", quoted(text))
+                breach(place.brief(), "no home folder and no key", quoted(text))
             });
         }
         for (key, _) in value.entries() {
             log.judge(!is_private(key), || {
-                let at = format!("{place}/{}", escape(key));
+                let at = format!("{}/{}", place.brief(), escape(key));
                 breach(at, "no home folder and no key", quoted(key))
             });
         }

@@ -4,19 +4,22 @@ use super::report::{Report, Request, quoted};
 use super::rule::{Log, breach};
 use crate::json::Value;
 use crate::protocol::{Evaluator, PhaseName, Protocol};
+use std::collections::HashMap;
 
 /// The figures of a category, if it is there with both.
 fn category(report: &Report, name: &str) -> Option<(u64, u64)> {
-    let entry = report.at("/quality/categories")?.get(name)?;
+    figures(report.at("/quality/categories")?.get(name)?)
+}
+
+/// Passed and total.
+fn figures(entry: &Value) -> Option<(u64, u64)> {
     let count = |key: &str| entry.get(key)?.as_number()?.as_u64();
     Some((count("passed")?, count("total")?))
 }
 
 fn sum(report: &Report, pick: fn((u64, u64)) -> u64) -> Option<u64> {
     let categories = report.at("/quality/categories")?.entries();
-    categories
-        .iter()
-        .try_fold(0_u64, |sum, (name, _)| sum.checked_add(pick(category(report, name)?)))
+    categories.iter().try_fold(0_u64, |sum, (_, entry)| sum.checked_add(pick(figures(entry)?)))
 }
 
 pub(super) fn total_is_a_sum(report: &Report, log: &mut Log) {
@@ -76,15 +79,17 @@ fn evaluation<'a>(request: &Request<'a>, field: &str) -> Option<&'a str> {
 }
 
 pub(super) fn recounted_from_evaluations(report: &Report, log: &mut Log) {
+    let mut judged: HashMap<&str, (u64, u64)> = HashMap::new();
+    for request in &report.requests {
+        let Some(category) = evaluation(request, "category") else { continue };
+        let (right, all) = judged.entry(category).or_default();
+        *right += u64::from(passed(request) == Some(true));
+        *all += 1;
+    }
     let names = report.at("/quality/categories").map(Value::entries).unwrap_or_default();
-    for (name, _) in names {
-        let Some((found_passed, found_total)) = category(report, name) else { continue };
-        let judged = || {
-            let requests = report.requests.iter();
-            requests.filter(|request| evaluation(request, "category") == Some(name))
-        };
-        let right = judged().filter(|request| passed(request) == Some(true)).count() as u64;
-        let all = judged().count() as u64;
+    for (name, entry) in names {
+        let Some((found_passed, found_total)) = figures(entry) else { continue };
+        let (right, all) = judged.get(name.as_str()).copied().unwrap_or_default();
         for (field, found, wanted) in [("passed", found_passed, right), ("total", found_total, all)]
         {
             log.judge(found == wanted, || {

@@ -64,6 +64,18 @@ impl<'a> Report<'a> {
         self.at(pointer).is_some_and(Value::is_null)
     }
 
+    /// Why the run does not conform, by its own account.
+    pub(super) fn status_reasons(&self) -> impl Iterator<Item = &'a str> {
+        let reasons = self.at("/extensions/status_reasons").map(Value::items).unwrap_or_default();
+        reasons.iter().filter_map(Value::as_str)
+    }
+
+    /// Whether the report says itself that it does not conform because of this.
+    pub(super) fn admits(&self, words: &str) -> bool {
+        self.text("/run/status") == Some("nonconforming")
+            && self.status_reasons().any(|reason| reason.contains(words))
+    }
+
     /// The reason that `missing` gives for the null at a pointer.
     pub(super) fn reason(&self, pointer: &str) -> Option<&'a str> {
         self.root.get("missing")?.get(pointer)?.as_str()

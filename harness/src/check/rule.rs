@@ -1,7 +1,7 @@
-//! A rule: words, severity and a function, and the log in which the function writes what it saw. It
+//! A rule: what its words are made of, and the log in which its function writes what it saw. It
 //! knows no particular rule.
 
-use super::report::Report;
+use crate::json::Value;
 use std::fmt::Display;
 
 /// What a rule is about.
@@ -22,6 +22,16 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 6] = [
+        Kind::Schema,
+        Kind::Accounting,
+        Kind::Timing,
+        Kind::Statistics,
+        Kind::Provenance,
+        Kind::Status,
+    ];
+
     /// The letter of the rule tables.
     pub const fn letter(self) -> &'static str {
         match self {
@@ -31,6 +41,18 @@ impl Kind {
             Kind::Statistics => "X",
             Kind::Provenance => "P",
             Kind::Status => "Q",
+        }
+    }
+
+    /// As the rule book spells it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Kind::Schema => "schema",
+            Kind::Accounting => "accounting",
+            Kind::Timing => "timing",
+            Kind::Statistics => "statistics",
+            Kind::Provenance => "provenance",
+            Kind::Status => "status",
         }
     }
 }
@@ -47,7 +69,10 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// As findings spell it.
+    /// All of them.
+    pub const ALL: [Severity; 3] = [Severity::Info, Severity::Warning, Severity::Error];
+
+    /// As findings and the rule book spell it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Severity::Info => "info",
@@ -57,34 +82,21 @@ impl Severity {
     }
 }
 
-/// Without what a rule has nothing to look at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Needs {
-    /// Any report.
-    Any,
-    /// A full report: its requests, artifacts, reasons and extensions.
-    Full,
-    /// The protocol that the report names.
-    Protocol,
-    /// Both.
-    FullAndProtocol,
-    /// The folder that the report lies in.
-    Directory,
-}
-
-/// One rule.
-#[derive(Debug)]
+/// One rule in words: an entry of the rule book.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     /// As in `R095`. An id is never used for another rule.
-    pub id: &'static str,
+    pub id: String,
     /// What it is about.
     pub kind: Kind,
     /// What it means when it fails.
     pub severity: Severity,
     /// What holds in a good report, in one sentence.
-    pub statement: &'static str,
-    pub(super) needs: Needs,
-    pub(super) check: fn(&Report, &mut Log),
+    pub statement: String,
+    /// Why there is such a rule, in one sentence.
+    pub reason: String,
+    /// What breaks it, as a case of `conformance/` whose `expect` is a finding in words.
+    pub counter_example: Value,
 }
 
 /// Most failures of one rule that are written out; the others are counted.
@@ -149,6 +161,19 @@ impl Log {
         self.failed += 1;
         if self.breaches.len() < MAX_FINDINGS {
             self.breaches.push(failure());
+        }
+    }
+
+    /// As [`Log::judge`], but only a warning where the report says so itself.
+    pub(super) fn judge_unless(
+        &mut self,
+        admitted: bool,
+        holds: bool,
+        failure: impl FnOnce() -> Breach,
+    ) {
+        match admitted {
+            true => self.judge_mildly(holds, failure),
+            false => self.judge(holds, failure),
         }
     }
 

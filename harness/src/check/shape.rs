@@ -6,13 +6,17 @@ use super::rule::{Log, breach};
 use crate::json::{Value, escape};
 
 /// The reference format's name.
-const FORMAT: &str = "strata-standard-benchmark";
+pub(super) const FORMAT: &str = "strata-standard-benchmark";
 const SCHEMA_VERSION: u64 = 1;
 
 /// Whether a document is someone's frame round the summaries of a report.
 pub(super) fn is_wrapper(root: &Value) -> bool {
-    let format = root.get("format").and_then(Value::as_str);
-    format != Some(FORMAT) && root.get("selected_run").is_some()
+    root.get("selected_run").is_some() && root.get("run").is_none()
+}
+
+/// Holds whenever it is asked: what cannot be read has one finding and no other.
+pub(super) fn readable(_: &Report, log: &mut Log) {
+    log.judge(true, || unreachable!("it was read"));
 }
 
 pub(super) fn reference_format(report: &Report, log: &mut Log) {
@@ -46,6 +50,36 @@ pub(super) fn request_keys(report: &Report, log: &mut Log) {
     }
 }
 
+/// What a wrapper keeps of a report, in the report's order; `run` is `selected_run` there.
+const KEPT: [&str; 9] = [
+    "selected_run",
+    "protocol",
+    "hardware",
+    "software",
+    "model",
+    "configuration",
+    "request_counts",
+    "summaries",
+    "quality",
+];
+
+/// A copied block has its fields in the order of the format.
+pub(super) fn kept_blocks(report: &Report, log: &mut Log) {
+    let found: Vec<&str> = keys(report.root).into_iter().filter(|key| KEPT.contains(key)).collect();
+    log.judge(found == KEPT, || breach("", KEPT.join(", "), found.join(", ")));
+    for block in BLOCKS.iter().filter(|block| !block.only_full) {
+        let steps: Vec<&str> = block.at.split('/').skip(1).collect();
+        let wanted: Vec<&str> = block.fields().map(|(name, _)| name).collect();
+        for_each(report.root, String::new(), &steps, true, &mut |place, value| {
+            let found: Vec<&str> =
+                keys(value).into_iter().filter(|key| wanted.contains(key)).collect();
+            log.judge(found.len() < wanted.len() || found == wanted, || {
+                breach(place, wanted.join(", "), found.join(", "))
+            });
+        });
+    }
+}
+
 fn keys(value: &Value) -> Vec<&str> {
     value.entries().iter().map(|(key, _)| key.as_str()).collect()
 }
@@ -56,7 +90,11 @@ pub(super) fn no_key_twice(report: &Report, log: &mut Log) {
         keys.sort_unstable();
         for pair in keys.windows(2) {
             log.judge(pair[0] != pair[1], || {
-                breach(format!("{place}/{}", escape(pair[0])), "one value", "another before it")
+                breach(
+                    format!("{}/{}", place.brief(), escape(pair[0])),
+                    "one value",
+                    "another before it",
+                )
             });
         }
     });

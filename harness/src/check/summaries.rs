@@ -4,6 +4,7 @@ use super::report::{Report, Request, Summary, decimal, quoted};
 use super::rule::{Log, breach};
 use crate::json::Value;
 use crate::protocol::PhaseName;
+use std::collections::HashSet;
 
 /// The metrics of the format and their units, in order.
 const METRICS: [(&str, &str); 5] = [
@@ -236,9 +237,9 @@ pub(super) fn truncation_is_stated(report: &Report, log: &mut Log) {
         if !matches!(summary.metric, "decode_tps" | "total_s") {
             continue;
         }
-        let cut_off = |request: &&Request| {
-            request.status == "truncated" && summary.included.contains(&request.id)
-        };
+        let included: HashSet<&str> = summary.included.iter().copied().collect();
+        let cut_off =
+            |request: &&Request| request.status == "truncated" && included.contains(request.id);
         let truncated = report.requests.iter().filter(cut_off).count();
         log.judge(truncated == 0 || noted(report, summary.case, summary.metric), || {
             let found = format!("{truncated} of {} truncated", summary.included.len());
@@ -258,6 +259,24 @@ pub(super) fn censoring_is_stated(report: &Report, log: &mut Log) {
             let found = format!("{dropped} without an answer left out");
             breach(summary.place("/median"), "how many did not answer before their end", found)
         });
+    }
+}
+
+/// The rate's share by which two repetitions of a case differ at least, unless by chance.
+const LEAST_DIFFERENCE: i128 = 10_000;
+
+/// Two requests with seeds of their own that decode alike to 0.01 % may be one request copied.
+pub(super) fn repetitions_differ(report: &Report, log: &mut Log) {
+    for (summary, [min, median, max]) in with_figures(report) {
+        if summary.metric != "decode_tps" || summary.n != Some(3) {
+            continue;
+        }
+        for (a, b, words) in [(min, median, "min and median"), (median, max, "median and max")] {
+            log.judge((b - a).saturating_mul(LEAST_DIFFERENCE) >= b, || {
+                let found = format!("{} and {}", decimal(a, 6), decimal(b, 6));
+                breach(summary.place(""), format!("{words} apart by 0.01 %"), found)
+            });
+        }
     }
 }
 

@@ -9,12 +9,12 @@ use crate::client::base_url::BaseUrl;
 use crate::json::{Number, Value};
 
 /// Half the last printed digit of an engine time, in nanoseconds.
-const ENGINE_HALF: i128 = 50_000;
+pub(super) const ENGINE_HALF: i128 = 50_000;
 /// Half the last printed digit of a client time.
-const CLIENT_HALF: i128 = 500;
+pub(super) const CLIENT_HALF: i128 = 500;
 /// Half the last printed digit of `required_duration_s`.
 const DURATION_HALF: i128 = 500_000;
-const MS: i128 = 1_000_000;
+pub(super) const MS: i128 = 1_000_000;
 
 /// Nanoseconds as seconds.
 pub(super) fn seconds(ns: i128) -> String {
@@ -128,7 +128,7 @@ pub(super) fn first_token_soon_after_prompt(report: &Report, log: &mut Log) {
     }
 }
 
-fn on_loopback(report: &Report) -> bool {
+pub(super) fn on_loopback(report: &Report) -> bool {
     let Some(url) = report.command.value("--url") else { return true };
     BaseUrl::parse(url).is_ok_and(|url| url.is_local())
 }

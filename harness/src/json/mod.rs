@@ -11,6 +11,7 @@ pub use parse::{Error, Problem, parse};
 use pointer::Step;
 pub use pointer::{Path, compare, escape};
 
+use std::collections::HashMap;
 use std::fmt;
 
 /// Longest document that is read, in bytes.
@@ -138,6 +139,40 @@ impl Value {
     /// document.
     pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&Path, &'a Value)) {
         self.walk_from(&Path(None), visit);
+    }
+
+    /// As [`Value::walk`], each value beside the one that stands at its place in `other`, if any.
+    /// Takes no longer than the two together, whatever their keys.
+    pub fn walk_beside<'a>(
+        &'a self,
+        other: Option<&'a Value>,
+        visit: &mut impl FnMut(&Path, &'a Value, Option<&'a Value>),
+    ) {
+        self.walk_beside_from(other, &Path(None), visit);
+    }
+
+    fn walk_beside_from<'a>(
+        &'a self,
+        other: Option<&'a Value>,
+        here: &Path,
+        visit: &mut impl FnMut(&Path, &'a Value, Option<&'a Value>),
+    ) {
+        visit(here, self, other);
+        let items = other.map(Value::items).unwrap_or_default();
+        for (index, item) in self.items().iter().enumerate() {
+            let here = Path(Some((here, Step::Index(index))));
+            item.walk_beside_from(items.get(index), &here, visit);
+        }
+        if self.entries().is_empty() {
+            return;
+        }
+        let entries = other.map(Value::entries).unwrap_or_default();
+        let by_key: HashMap<&str, &Value> =
+            entries.iter().map(|(key, value)| (key.as_str(), value)).collect();
+        for (key, value) in self.entries() {
+            let here = Path(Some((here, Step::Key(key))));
+            value.walk_beside_from(by_key.get(key.as_str()).copied(), &here, visit);
+        }
     }
 
     fn walk_from<'a>(&'a self, here: &Path, visit: &mut impl FnMut(&Path, &'a Value)) {

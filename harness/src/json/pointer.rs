@@ -15,13 +15,43 @@ pub fn escape(key: &str) -> Cow<'_, str> {
 
 /// The order of two pointers: step by step, indices as numbers, so that item 4 precedes item 10.
 pub fn compare(a: &str, b: &str) -> Ordering {
-    let key = |step: &str| (index(step).unwrap_or(usize::MAX), step.to_string());
+    fn key(step: &str) -> (usize, &str) {
+        (index(step).unwrap_or(usize::MAX), step)
+    }
     a.split('/').map(key).cmp(b.split('/').map(key))
 }
 
 /// The way to a value, from the value upwards; prints as a pointer.
 #[derive(Debug, Clone, Copy)]
 pub struct Path<'a>(pub(super) Option<(&'a Path<'a>, Step<'a>)>);
+
+impl Path<'_> {
+    /// The pointer, if it has at most about this many bytes: a document of a million nulls below one
+    /// long key has no room for all of theirs.
+    pub fn within(&self, most: usize) -> Option<String> {
+        let (mut bytes, mut at) = (0, self);
+        while let Some((parent, step)) = &at.0 {
+            bytes += step.bytes();
+            at = parent;
+        }
+        (bytes <= most).then(|| self.to_string())
+    }
+
+    /// The pointer for a message: of each step no more than its first characters.
+    pub fn brief(&self) -> String {
+        match self.0 {
+            None => String::new(),
+            Some((parent, Step::Key(key))) if key.len() > MOST_OF_A_KEY => {
+                let cut: String = key.chars().take(MOST_OF_A_KEY).collect();
+                format!("{}/{}…", parent.brief(), escape(&cut))
+            }
+            Some((parent, step)) => format!("{}{step}", parent.brief()),
+        }
+    }
+}
+
+/// Most characters of a key in a message.
+const MOST_OF_A_KEY: usize = 400;
 
 /// The last step of a way.
 #[derive(Debug, Clone, Copy)]
@@ -30,12 +60,29 @@ pub(super) enum Step<'a> {
     Key(&'a str),
 }
 
+impl Step<'_> {
+    fn bytes(&self) -> usize {
+        match self {
+            Step::Index(_) => 1,
+            Step::Key(key) => 1 + key.len(),
+        }
+    }
+}
+
+impl fmt::Display for Step<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Step::Index(index) => write!(f, "/{index}"),
+            Step::Key(key) => write!(f, "/{}", escape(key)),
+        }
+    }
+}
+
 impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self.0 {
             None => Ok(()),
-            Some((parent, Step::Index(index))) => write!(f, "{parent}/{index}"),
-            Some((parent, Step::Key(key))) => write!(f, "{parent}/{}", escape(key)),
+            Some((parent, step)) => write!(f, "{parent}{step}"),
         }
     }
 }
@@ -103,6 +150,18 @@ mod tests {
         assert_eq!(set("/a/1").unwrap(), r#"{"a":[1,null],"b":2}"#);
         assert_eq!(set("/c~1d").unwrap(), r#"{"a":[1],"b":2,"c/d":null}"#);
         assert_eq!((set("/a/2"), set("/b/c"), set("a")), (None, None, None));
+    }
+
+    #[test]
+    fn long_ways_are_cut_or_left_out() {
+        let key = "é".repeat(500);
+        let document = parse(format!(r#"{{"{key}":[0],"a~":1}}"#).as_bytes()).unwrap();
+        let mut ways = Vec::new();
+        document.walk(&mut |way, _| ways.push((way.within(500), way.brief())));
+        let cut = format!("/{}…", "é".repeat(400));
+        assert_eq!(ways[1], (None, cut.clone()));
+        assert_eq!(ways[2], (None, format!("{cut}/0")));
+        assert_eq!(ways[3], (Some("/a~0".to_string()), "/a~0".to_string()));
     }
 
     #[test]

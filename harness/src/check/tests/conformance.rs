@@ -1,65 +1,12 @@
-//! Cases as data, `conformance/<rule>/*.json`: a report of golden/reports, what is changed in it,
-//! and where the rule then fails. Any implementation of the rules can run them.
+//! Every rule is words, a function, a counter-example and cases that pass and fail, and none of them
+//! without the others. Cases are data: any implementation of the rules can run them.
 
+use super::cases::{Bases, open};
 use super::{Bench, failures, path, read};
-use crate::check::{RULES, Severity, State};
-use crate::json::{self, Number, Value};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// A base as it is, and the state of each rule on it and on each of its cases.
-struct Bases {
-    benches: BTreeMap<String, Bench>,
-    passed: BTreeSet<&'static str>,
-    failed: BTreeSet<&'static str>,
-}
-
-impl Bases {
-    fn open() -> Bases {
-        let names = ["full.json", "wrapper.json"];
-        let open = |name: &str| (name.to_string(), Bench::open(&format!("golden/reports/{name}")));
-        let benches: BTreeMap<String, Bench> = names.map(open).into();
-        let mut bases = Bases { benches, passed: BTreeSet::new(), failed: BTreeSet::new() };
-        for name in names {
-            let bench = &bases.benches[name];
-            for (rule, state) in bench.review(&bench.root).rules {
-                bases.saw(rule.id, state);
-            }
-        }
-        bases
-    }
-
-    fn saw(&mut self, rule: &'static str, state: State) {
-        match state {
-            State::Passed { .. } => self.passed.insert(rule),
-            State::Failed { .. } => self.failed.insert(rule),
-            State::NotApplicable(_) => false,
-        };
-    }
-
-    /// Runs a case; `Err` says how it went otherwise. `expect`: the pointers of the rule's findings
-    /// in order, none if it passes, null if it does not apply.
-    fn run(&mut self, rule: &str, place: &str) -> Result<(), String> {
-        let case = json::parse(&read(place)).map_err(|error| format!("{place}: {error}"))?;
-        let base = case.get("base").and_then(Value::as_str).expect(place);
-        let bench = &self.benches[base];
-        let mut root = bench.root.clone();
-        for (pointer, value) in case.get("set").expect(place).entries() {
-            root.set(pointer, value.clone()).ok_or(format!("{place}: no {pointer}"))?;
-        }
-        let outcome = bench.review(&root);
-        let of_rule = outcome.findings.iter().filter(|finding| finding.rule.id == rule);
-        let found: Vec<&str> = of_rule.map(|finding| finding.pointer.as_str()).collect();
-        let (rule, state) = outcome.rules.iter().find(|(known, _)| known.id == rule).expect(place);
-        self.saw(rule.id, *state);
-        let expect = case.get("expect").expect(place);
-        let pointers: Vec<&str> = expect.items().iter().filter_map(Value::as_str).collect();
-        let applies = !matches!(state, State::NotApplicable(_));
-        if applies == expect.is_null() || found != pointers {
-            return Err(format!("{place}: {state:?} at {found:?}"));
-        }
-        Ok(())
-    }
-}
+use crate::check::rules::CHECKS;
+use crate::check::{Severity, State, rule, rules};
+use crate::json::{Number, Value};
+use std::collections::BTreeSet;
 
 fn names(folder: &str) -> Vec<String> {
     let entries = std::fs::read_dir(path(folder)).unwrap();
@@ -70,21 +17,73 @@ fn names(folder: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_rule_has_a_passing_and_a_failing_report() {
-    let mut bases = Bases::open();
+fn words_and_functions_are_tied() {
+    let words: Vec<&str> = rules().iter().map(|rule| rule.id.as_str()).collect();
+    let functions: Vec<&str> = CHECKS.iter().map(|check| check.id).collect();
+    assert_eq!(words, functions);
+    let folders = names("conformance").into_iter().filter(|name| !name.contains('.'));
+    assert_eq!(words, folders.collect::<Vec<_>>());
+}
+
+/// `found` is what the rule then says first, word for word.
+#[test]
+fn every_counter_example_breaks_its_rule() {
+    let bases = Bases::open();
     let mut wrong = Vec::new();
-    for rule in names("conformance").iter().filter(|name| !name.contains('.')) {
-        for name in names(&format!("conformance/{rule}")) {
-            wrong.extend(bases.run(rule, &format!("conformance/{rule}/{name}")).err());
+    for rule in rules() {
+        let case = &rule.counter_example;
+        let outcome = bases.review(case).unwrap_or_else(|error| panic!("{}: {error}", rule.id));
+        let mut of_rule = outcome.findings.iter().filter(|finding| finding.rule.id == rule.id);
+        let found = of_rule.next().map(|finding| finding.words());
+        if found.as_deref() != case.get("found").and_then(Value::as_str) {
+            wrong.push(format!("{}: {}", rule.id, found.as_deref().unwrap_or("(nothing)")));
+        }
+    }
+    assert!(wrong.is_empty(), "found otherwise:\n{}", wrong.join("\n"));
+}
+
+/// How a case of a rule goes, and what it should; `expect` holds the pointers of the findings in
+/// order, none if the rule passes, null if it does not apply.
+fn run(bases: &Bases, id: &str, place: &str) -> Result<State, String> {
+    let case = open(place);
+    let outcome = bases.review(&case).map_err(|error| format!("{place}: {error}"))?;
+    let of_rule = outcome.findings.iter().filter(|finding| finding.rule.id == id);
+    let found: Vec<&str> = of_rule.map(|finding| finding.pointer.as_str()).collect();
+    let (_, state) = outcome.rules.iter().find(|(rule, _)| rule.id == id).expect(place);
+    let expect = case.get("expect").expect(place);
+    let pointers: Vec<&str> = expect.items().iter().filter_map(Value::as_str).collect();
+    let applies = !matches!(state, State::NotApplicable(_));
+    if applies == expect.is_null() || found != pointers {
+        return Err(format!("{place}: {state:?} at {found:?}"));
+    }
+    Ok(*state)
+}
+
+#[test]
+fn every_rule_has_a_passing_and_a_failing_case() {
+    let bases = Bases::open();
+    let mut wrong = Vec::new();
+    for rule in rules() {
+        let (id, mut passes, mut fails) = (&rule.id, false, false);
+        for name in names(&format!("conformance/{id}")) {
+            match run(&bases, id, &format!("conformance/{id}/{name}")) {
+                Err(problem) => wrong.push(problem),
+                Ok(State::Passed { .. }) => passes = true,
+                Ok(State::Failed { .. }) => fails = true,
+                Ok(State::NotApplicable(_)) => {}
+            }
+        }
+        if !(passes && fails) {
+            wrong.push(format!("{id}: passes {passes}, fails {fails}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let exceptions = json::parse(&read("conformance/exceptions.json")).unwrap();
-    let excepted: BTreeSet<&str> = exceptions.entries().iter().map(|(id, _)| id.as_str()).collect();
-    let shown: BTreeSet<&str> = bases.passed.intersection(&bases.failed).copied().collect();
-    let all: BTreeSet<&str> = RULES.iter().map(|rule| rule.id).chain(["R400"]).collect();
-    let without: Vec<&&str> = all.difference(&shown).collect();
-    assert_eq!(without, excepted.iter().collect::<Vec<_>>(), "rules without both kinds of case");
+}
+
+#[test]
+fn a_rule_is_found_in_either_case() {
+    assert_eq!(rule("r095").unwrap().id, "R095");
+    assert!(rule("R099n").is_none(), "it fails on every honest report");
 }
 
 /// One change of one digit, and the rule that must see it.
@@ -137,7 +136,7 @@ fn mending_one_of_two_changes_makes_no_error() {
     let errors = |root: &Value| {
         let findings = bench.review(root).findings;
         let errors = findings.into_iter().filter(|finding| finding.severity == Severity::Error);
-        errors.map(|finding| (finding.rule.id, finding.pointer)).collect::<BTreeSet<_>>()
+        errors.map(|finding| (&finding.rule.id, finding.pointer)).collect::<BTreeSet<_>>()
     };
     let changes = changes();
     for (a, b) in changes.iter().zip(&changes[1..]) {

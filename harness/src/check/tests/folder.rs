@@ -4,31 +4,25 @@ use super::{Bench, path, protocols};
 use crate::check::{Directory, MAX_FILES, MAX_LEVELS, MAX_MANIFEST_BYTES, Outcome, Subject, check};
 use crate::json::Value;
 use crate::manifest::{self, NAME as MANIFEST};
+use crate::scratch::Scratch;
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::PathBuf;
-use std::{fs, process};
 
 /// A folder of our own that goes when the test ends.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+pub(super) struct Folder(Scratch);
 
 impl Folder {
-    fn new(name: &str) -> Folder {
-        let folder = Folder(std::env::temp_dir().join(format!("check-{name}-{}", process::id())));
-        let _ = fs::remove_dir_all(&folder.0);
-        fs::create_dir_all(folder.0.join("provenance")).unwrap();
-        folder
+    fn new() -> Folder {
+        let scratch = Scratch::new();
+        fs::create_dir_all(scratch.path().join("provenance")).unwrap();
+        Folder(scratch)
     }
 
-    /// The full fixture with artifacts that are really there, and a manifest of everything.
-    fn good(name: &str) -> Folder {
-        let folder = Folder::new(name);
-        let mut root = Bench::open("golden/reports/full.json").root;
+    /// A report with artifacts that are really there, and a manifest of everything.
+    pub(super) fn of(report: &Value) -> Folder {
+        let folder = Folder::new();
+        let mut root = report.clone();
         let artifacts = root.get("artifacts").unwrap().items().to_vec();
         for (index, artifact) in artifacts.iter().enumerate() {
             let path = artifact.get("path").unwrap().as_str().unwrap();
@@ -41,17 +35,37 @@ impl Folder {
         folder
     }
 
-    fn write(&self, path: &str, text: &str) {
-        fs::write(self.0.join(path), text).unwrap();
+    fn good() -> Folder {
+        Folder::of(&Bench::open("golden/reports/full.json").root)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(super) fn open(&self) -> Directory {
+        Directory::open(self.0.path()).unwrap()
+    }
+
+    pub(super) fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
+    pub(super) fn remove(&self, name: &str) {
+        fs::remove_file(self.path(name)).unwrap();
+    }
+
+    pub(super) fn write(&self, path: &str, text: &str) {
+        fs::write(self.path(path), text).unwrap();
     }
 
     fn digest(&self, path: &str) -> String {
-        Directory::open(&self.0).unwrap().files[path].clone().unwrap()
+        self.open().files[path].clone().unwrap()
     }
 
     /// Writes the manifest.
     fn seal(&self) {
-        let files = Directory::open(&self.0).unwrap().files;
+        let files = self.open().files;
         let files: BTreeMap<_, _> =
             files.into_iter().filter(|(path, _)| path != MANIFEST).collect();
         let line = |(path, digest): (&String, &Option<String>)| {
@@ -61,8 +75,8 @@ impl Folder {
     }
 
     fn review(&self, rebuilt: Result<&[u8], &str>) -> Outcome {
-        let report = fs::read(self.0.join("results.json")).unwrap();
-        let directory = Directory::open(&self.0).unwrap();
+        let report = self.read("results.json");
+        let directory = self.open();
         check(&Subject {
             report: &report,
             directory: Some(&directory),
@@ -73,14 +87,14 @@ impl Folder {
 
     /// What the rules about the folder find.
     fn findings(&self) -> Vec<String> {
-        let report = fs::read(self.0.join("results.json")).unwrap();
+        let report = self.read("results.json");
         folder_findings(&self.review(Ok(&report)))
     }
 }
 
 fn folder_findings(outcome: &Outcome) -> Vec<String> {
     let ours = |rule: &str| matches!(rule, "R144" | "R420" | "R421");
-    let findings = outcome.findings.iter().filter(|finding| ours(finding.rule.id));
+    let findings = outcome.findings.iter().filter(|finding| ours(&finding.rule.id));
     let short = |text: &str| text.chars().take(60).collect::<String>();
     findings
         .map(|finding| {
@@ -90,8 +104,8 @@ fn folder_findings(outcome: &Outcome) -> Vec<String> {
         .collect()
 }
 
-fn check_change(name: &str, change: fn(&Folder), expected: &[&str]) {
-    let folder = Folder::good(name);
+fn check_change(change: fn(&Folder), expected: &[&str]) {
+    let folder = Folder::good();
     assert_eq!(folder.findings(), [""; 0]);
     change(&folder);
     let found = folder.findings();
@@ -104,7 +118,6 @@ fn check_change(name: &str, change: fn(&Folder), expected: &[&str]) {
 #[test]
 fn a_changed_file_is_named() {
     check_change(
-        "changed",
         |folder| folder.write("outputs.jsonl", "other"),
         &["R420 : outputs.jsonl with digest ", "R144 /artifacts/0/sha256: "],
     );
@@ -113,8 +126,7 @@ fn a_changed_file_is_named() {
 #[test]
 fn a_file_that_is_gone_is_named() {
     check_change(
-        "gone",
-        |folder| fs::remove_file(folder.0.join("config.json")).unwrap(),
+        |folder| fs::remove_file(folder.path("config.json")).unwrap(),
         &["R420 : config.json with digest ", "R144 /artifacts/1/sha256: "],
     );
 }
@@ -122,7 +134,6 @@ fn a_file_that_is_gone_is_named() {
 #[test]
 fn a_file_that_nothing_lists_is_named() {
     check_change(
-        "unlisted",
         |folder| folder.write("provenance/notes.txt", "?"),
         &[
             "R420 : a line of MANIFEST.sha256 for every file | \"provenance/notes.txt\"",
@@ -134,10 +145,9 @@ fn a_file_that_nothing_lists_is_named() {
 #[test]
 fn a_link_is_no_file() {
     check_change(
-        "link",
         |folder| {
-            let outputs = folder.0.join("outputs.jsonl");
-            fs::rename(&outputs, folder.0.join("check.json")).unwrap();
+            let outputs = folder.path("outputs.jsonl");
+            fs::rename(&outputs, folder.path("check.json")).unwrap();
             std::os::unix::fs::symlink("check.json", outputs).unwrap();
         },
         &["R420 : outputs.jsonl with digest ", "R144 /artifacts/0/sha256: "],
@@ -147,20 +157,17 @@ fn a_link_is_no_file() {
 #[test]
 fn a_folder_without_manifest_is_named() {
     check_change(
-        "unsealed",
-        |folder| fs::remove_file(folder.0.join(MANIFEST)).unwrap(),
+        |folder| fs::remove_file(folder.path(MANIFEST)).unwrap(),
         &["R420 : MANIFEST.sha256 | no such file"],
     );
     check_change(
-        "linked",
         |folder| {
-            fs::rename(folder.0.join(MANIFEST), folder.0.join("check.json")).unwrap();
-            std::os::unix::fs::symlink("check.json", folder.0.join(MANIFEST)).unwrap();
+            fs::rename(folder.path(MANIFEST), folder.path("check.json")).unwrap();
+            std::os::unix::fs::symlink("check.json", folder.path(MANIFEST)).unwrap();
         },
         &["R420 : MANIFEST.sha256 | a link or a special file"],
     );
     check_change(
-        "scribbled",
         |folder| folder.write(MANIFEST, "not a digest\n"),
         &[
             &["R420 : a digest, two blanks and a path | line 1 of MANIFEST.sha256"][..],
@@ -172,8 +179,8 @@ fn a_folder_without_manifest_is_named() {
 
 #[test]
 fn a_figure_that_the_record_does_not_make_is_named() {
-    let folder = Folder::good("rebuilt");
-    let report = fs::read(folder.0.join("results.json")).unwrap();
+    let folder = Folder::good();
+    let report = folder.read("results.json");
     let text = String::from_utf8(report).unwrap();
     let other = text.replacen("4.046846", "4.046847", 1);
     assert_eq!(
@@ -193,18 +200,18 @@ fn a_figure_that_the_record_does_not_make_is_named() {
 
 #[test]
 fn a_folder_is_read_within_limits() {
-    let folder = Folder::new("deep");
+    let folder = Folder::new();
     let deep = ["d"; MAX_LEVELS].join("/");
-    fs::create_dir_all(folder.0.join(&deep)).unwrap();
-    let error = Directory::open(&folder.0).unwrap_err().to_string();
+    fs::create_dir_all(folder.path(&deep)).unwrap();
+    let error = Directory::open(folder.0.path()).unwrap_err().to_string();
     assert!(error.ends_with(&format!("{deep}: deeper than 8 folders")), "{error}");
-    let folder = Folder::new("crowded");
+    let folder = Folder::new();
     (0..=MAX_FILES).for_each(|index| folder.write(&format!("{index:04}"), ""));
-    let error = Directory::open(&folder.0).unwrap_err().to_string();
+    let error = Directory::open(folder.0.path()).unwrap_err().to_string();
     assert!(error.ends_with("more than 1000 files"), "{error}");
-    let folder = Folder::new("long");
+    let folder = Folder::new();
     folder.write(MANIFEST, &"x".repeat(MAX_MANIFEST_BYTES as usize + 1));
-    let error = Directory::open(&folder.0).unwrap_err().to_string();
+    let error = Directory::open(folder.0.path()).unwrap_err().to_string();
     assert!(error.ends_with("longer than the 1048576 bytes that are read"), "{error}");
     let error = Directory::open(&path("no/such/folder")).unwrap_err().to_string();
     assert!(error.contains("no/such/folder: "), "{error}");

@@ -1,9 +1,11 @@
 //! The rules on whole reports: our fixtures with the figures of public reports, cases as data, and
 //! reports in which one digit was changed.
 
+mod cases;
 mod conformance;
 mod folder;
 mod honest;
+mod leaves;
 mod mutation;
 mod snapshots;
 mod total;
@@ -55,5 +57,5 @@ impl Bench {
 fn failures(outcome: &Outcome) -> BTreeSet<(&'static str, String)> {
     let findings = outcome.findings.iter();
     let told = findings.filter(|finding| finding.severity > Severity::Info);
-    told.map(|finding| (finding.rule.id, finding.pointer.clone())).collect()
+    told.map(|finding| (finding.rule.id.as_str(), finding.pointer.clone())).collect()
 }

@@ -30,13 +30,7 @@ fn score(bench: &Bench) -> Score {
     bench.root.walk(&mut |pointer, value| {
         numbers.extend(value.as_number().map(|number| (pointer.to_string(), number.text())));
     });
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let lines = std::thread::scope(|scope| {
-        let chunks = numbers.chunks(numbers.len().div_ceil(threads));
-        let workers: Vec<_> =
-            chunks.map(|numbers| scope.spawn(move || unseen(bench, numbers))).collect();
-        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect::<Vec<_>>()
-    });
+    let lines = side_by_side(&numbers, |numbers| unseen(bench, numbers));
     let mut score = Score { mutants: 0, found: 0, survivors: String::new() };
     for ((pointer, number), unseen) in numbers.iter().zip(lines) {
         let digits = number.chars().filter(char::is_ascii_digit).count();
@@ -48,6 +42,19 @@ fn score(bench: &Bench) -> Score {
         }
     }
     score
+}
+
+/// The work on all items, each thread with its share, in their order.
+pub(super) fn side_by_side<T: Sync, R: Send>(
+    items: &[T],
+    work: impl Fn(&[T]) -> Vec<R> + Sync,
+) -> Vec<R> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let chunks = items.chunks(items.len().div_ceil(threads));
+        let workers: Vec<_> = chunks.map(|items| scope.spawn(|| work(items))).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    })
 }
 
 /// Each number with `_` for each digit whose change is found.

@@ -2,15 +2,15 @@
 
 use super::{Bench, protocols, read};
 use crate::check::report::{MAX_REQUESTS, MAX_SUMMARIES};
-use crate::check::rule::Needs;
-use crate::check::{MAX_FINDINGS, Outcome, RULES, Severity, State, Subject, check};
+use crate::check::rules::{CHECKS, Needs};
+use crate::check::{MAX_FINDINGS, Outcome, Severity, State, Subject, check};
 use crate::json::{Number, Value};
 use proptest::prelude::*;
 
 fn review_bytes(report: &[u8]) -> Outcome {
     let protocols = protocols();
     let outcome = check(&Subject { report, directory: None, rebuilt: None, protocols: &protocols });
-    assert_eq!(outcome.rules.len(), RULES.len() + 1);
+    assert_eq!(outcome.rules.len(), CHECKS.len());
     assert!(outcome.text().ends_with(" not applicable\n"));
     assert!(outcome.json().is_object());
     outcome
@@ -24,7 +24,8 @@ fn what_is_no_document_is_one_finding() {
         (&[b'['; 65], "byte 64: nested deeper than 64 levels"),
     ] {
         let outcome = review_bytes(bytes);
-        let findings: Vec<_> = outcome.findings.iter().map(|f| (f.rule.id, &f.found)).collect();
+        let findings: Vec<_> =
+            outcome.findings.iter().map(|f| (f.rule.id.as_str(), &f.found)).collect();
         assert_eq!(findings, [("R400", &found.to_string())]);
     }
 }
@@ -35,11 +36,11 @@ fn an_unknown_protocol_is_said_once() {
     bench.protocols.clear();
     let outcome = bench.review(&bench.root);
     let errors = outcome.findings.iter().filter(|finding| finding.severity == Severity::Error);
-    assert_eq!(errors.map(|error| error.rule.id).collect::<Vec<_>>(), ["R300"]);
+    assert_eq!(errors.map(|error| error.rule.id.as_str()).collect::<Vec<_>>(), ["R300"]);
     let unknown = State::NotApplicable("the protocol is unknown");
-    for (rule, state) in outcome.rules {
-        let planned = matches!(rule.needs, Needs::Protocol | Needs::FullAndProtocol);
-        assert_eq!(planned, state == unknown, "{}", rule.id);
+    for ((rule, state), check) in outcome.rules.iter().zip(CHECKS) {
+        let planned = matches!(check.needs, Needs::Protocol | Needs::FullAndProtocol);
+        assert_eq!(planned, *state == unknown, "{}", rule.id);
     }
 }
 
