@@ -1,6 +1,7 @@
 //! Counts the tokens of every payload with an engine's own tokenizer and chat template, and writes
 //! the lengths file of the corpus:
-//! `cargo run --example record_lengths -- STRATA MODEL spec/protocols/embedded-v1.json`
+//! `cargo run --example record_lengths -- STRATA MODEL spec/protocols/embedded-v1.json [SOURCE]`,
+//! where SOURCE says where the model is from if nothing else in the repository does.
 
 #![allow(clippy::print_stdout)] // a program for people
 
@@ -29,8 +30,10 @@ struct Digest {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [strata, model, path] = &arguments[..] else {
-        return Err("give the strata program, a model and a protocol file".into());
+    let (strata, model, path, source) = match &arguments[..] {
+        [strata, model, path] => (strata, model, path, String::new()),
+        [strata, model, path, source] => (strata, model, path, format!("; {source}")),
+        _ => return Err("give the strata program, a model and a protocol file".into()),
     };
     let protocol = Protocol::parse(&fs::read_to_string(path)?, path)?;
     let corpus = Path::new(path).with_file_name("..").join("corpus").join(&protocol.suite);
@@ -48,10 +51,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (version, _build) = version.split_once(" (").unwrap_or((version.trim(), ""));
     let model = Path::new(model).file_name().unwrap_or_default().to_string_lossy();
     let made_by = format!(
-        "strata tokenize --output json --model {model} --chat payloads/<id>.json, {version}"
+        "strata tokenize --output json --model {model} --chat payloads/<id>.json, {version}{source}"
     );
     let lengths = Lengths::of(&tokenizer, &template, &made_by, &counted);
     let file = corpus.join(lengths.path());
+    fs::create_dir_all(corpus.join("lengths"))?;
     fs::write(&file, format!("{}\n", serde_json::to_string_pretty(&lengths)?))?;
     println!("{}", file.display());
     Ok(())

@@ -82,11 +82,7 @@ impl CheckCommand {
     /// The protocols that reports are checked against; a review needs no corpus.
     pub(crate) fn protocols(&self) -> Result<Vec<Protocol>, String> {
         let given = self.protocol.iter().map(|file| read_protocol(file));
-        let carried = Suite::names().into_iter().map(|name| {
-            let suite = Suite::named(name).map_err(|error| error.to_string())?;
-            Ok(suite.protocol)
-        });
-        given.chain(carried).collect()
+        given.chain(Suite::protocols().into_iter().map(Ok)).collect()
     }
 }
 

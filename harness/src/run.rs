@@ -223,7 +223,7 @@ fn sendings(order: &Order) -> Result<Vec<Sending<'_>>, RunError> {
 fn corpus(suite: &Suite) -> Result<&Corpus, RunError> {
     suite.corpus.as_ref().ok_or_else(|| {
         let why = suite.protocol.not_replayable.as_deref().unwrap_or("it has no payloads");
-        RunError::Usage(format!("protocol {}: {why}", suite.protocol.id))
+        RunError::Usage(format!("protocol {} cannot be replayed: {why}", suite.protocol.id))
     })
 }
 

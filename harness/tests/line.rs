@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use strata_harness::check::{Directory, Severity, Subject, check};
 use strata_harness::corpus::Suite;
-use strata_harness::protocol::Protocol;
 use strata_harness::report::rebuild::rebuild;
 
 const BENCH: &str = env!("CARGO_BIN_EXE_strata-bench");
@@ -67,11 +66,6 @@ fn report(name: &str) -> (PathBuf, Value) {
     let out = folder(name);
     let report = run("spec/profiles/embedded.json", &out);
     (out, report)
-}
-
-fn protocols() -> Vec<Protocol> {
-    let known = Suite::names();
-    known.into_iter().map(|name| Suite::named(name).unwrap().protocol).collect()
 }
 
 /// What each request said, in order: the texts of its deltas, joined.
@@ -179,7 +173,7 @@ fn digits(report: &[u8]) -> Vec<usize> {
 
 /// Share of changed digits that bring a finding the report itself does not have.
 fn seen(report: &[u8], directory: Option<&Directory>, rebuilt: Option<&[u8]>) -> (usize, usize) {
-    let protocols = protocols();
+    let protocols = Suite::protocols();
     let review = |report: &[u8]| {
         let rebuilt = rebuilt.map(Ok);
         let subject = Subject { report, directory, rebuilt, protocols: &protocols };

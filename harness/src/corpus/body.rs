@@ -32,11 +32,11 @@ pub(super) fn settings(protocol: &Protocol, request: &Planned) -> Map<String, Va
 pub(super) fn body(
     protocol: &Protocol,
     request: &Planned,
-    text: &str,
+    messages: Vec<Value>,
     tools: Option<&Value>,
 ) -> String {
     let mut body = Map::new();
-    body.insert("messages".into(), json!([{"role": "user", "content": text}]));
+    body.insert("messages".into(), Value::Array(messages));
     if let Some(tools) = tools {
         body.insert("tools".into(), tools.clone());
     }

@@ -6,7 +6,8 @@ use crate::digest::sha256;
 use crate::plan::{Planned, plan};
 use crate::protocol::{LoadError, PhaseName, Protocol};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The version of this procedure that a recipe was written for.
 pub const GENERATOR: &str = "strata-corpus 1";
@@ -16,11 +17,29 @@ pub const GENERATOR: &str = "strata-corpus 1";
 struct Recipe {
     generator: String,
     stock_sha256: String,
+    /// Without it the lines of the stock are the sentences.
+    #[serde(default)]
+    fill: Option<Fill>,
+    /// The message before that of the user, of every case.
+    #[serde(default)]
+    system: Option<String>,
     /// One for each case of the protocol, in its order.
     conversations: Vec<Conversation>,
 }
 
-/// What the one message of a case is made of. All repetitions hold the same sentences in another
+/// How many sentences are made of few lines: each is written out again and again, with words drawn
+/// for its `{slots}`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fill {
+    seed: u64,
+    /// How often the whole stock is written out.
+    times: u32,
+    /// What may stand in a slot, by its name.
+    words: BTreeMap<String, Vec<String>>,
+}
+
+/// What the user's message of a case is made of. All repetitions hold the same sentences in another
 /// order, so they are equally long under any tokenizer that does not merge across blanks.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,7 +60,7 @@ struct Conversation {
 enum Part {
     /// As they stand.
     Words(String),
-    /// So many from the stock, each of which serves one conversation only.
+    /// So many, each of which serves one conversation only.
     Sentences(usize),
 }
 
@@ -69,7 +88,11 @@ fn payloads(protocol: &Protocol, recipe: &str, stock: &str) -> Result<Files, Str
         ));
     }
     let requests = plan(protocol, true);
-    let mut left: Vec<&str> = stock.lines().collect();
+    let sentences = match &recipe.fill {
+        Some(fill) => fill.sentences(stock).map_err(|problem| format!("/fill{problem}"))?,
+        None => stock.lines().map(str::to_string).collect(),
+    };
+    let mut left: Vec<&str> = sentences.iter().map(String::as_str).collect();
     let mut files = Files::new();
     for (i, conversation) in recipe.conversations.iter().enumerate() {
         let at = format!("/conversations/{i}");
@@ -79,7 +102,11 @@ fn payloads(protocol: &Protocol, recipe: &str, stock: &str) -> Result<Files, Str
             .collect();
         let texts = conversation.texts(&mut left, requests.len()).map_err(|p| at.clone() + p)?;
         for (request, text) in requests.iter().zip(texts) {
-            let body = body::body(protocol, request, &text, conversation.tools.as_ref());
+            let system =
+                recipe.system.iter().map(|text| json!({"role": "system", "content": text}));
+            let user = json!({"role": "user", "content": text});
+            let messages: Vec<Value> = system.chain([user]).collect();
+            let body = body::body(protocol, request, messages, conversation.tools.as_ref());
             if files.insert(super::payload_path(&request.id), body).is_some() {
                 return Err(format!("{at} is a second one of `{}`; drop one", conversation.case));
             }
@@ -91,40 +118,92 @@ fn payloads(protocol: &Protocol, recipe: &str, stock: &str) -> Result<Files, Str
     }
 }
 
+impl Fill {
+    /// Every sentence once: one that comes out a second time is left out.
+    fn sentences(&self, stock: &str) -> Result<Vec<String>, String> {
+        let mut random = SplitMix64(self.seed);
+        let (mut sentences, mut seen) = (Vec::new(), BTreeSet::new());
+        for _ in 0..self.times {
+            for line in stock.lines() {
+                let sentence = self.sentence(line, &mut random)?;
+                if seen.insert(sentence.clone()) {
+                    sentences.push(sentence);
+                }
+            }
+        }
+        Ok(sentences)
+    }
+
+    /// The line with its slots filled from left to right.
+    fn sentence(&self, line: &str, random: &mut SplitMix64) -> Result<String, String> {
+        let mut pieces = line.split('{');
+        let mut sentence = pieces.next().unwrap_or_default().to_string();
+        for piece in pieces {
+            let (slot, rest) = piece.split_once('}').unwrap_or((piece, ""));
+            let words = self.words.get(slot).filter(|words| !words.is_empty());
+            let words = words.ok_or_else(|| {
+                format!("/words has none for the slot `{slot}` of {STOCK}; add some")
+            })?;
+            sentence += &words[random.below(words.len())];
+            sentence += rest;
+        }
+        Ok(sentence)
+    }
+}
+
+/// A part with its sentences drawn.
+enum Drawn<'a> {
+    Words(&'a str),
+    Sentences(Vec<&'a str>),
+}
+
 impl Conversation {
     /// One text a repetition. Takes the sentences it draws out of `left`.
     fn texts(&self, left: &mut Vec<&str>, repetitions: usize) -> Result<Vec<String>, &'static str> {
         let mut random = SplitMix64(self.seed);
-        let mut parts: Vec<Vec<&str>> = Vec::new();
+        let mut parts = Vec::new();
         for part in &self.text {
             parts.push(match part {
-                Part::Words(words) => vec![words],
+                Part::Words(words) => Drawn::Words(words),
                 Part::Sentences(count) if *count > left.len() => {
                     return Err(" wants more sentences than are left; add to the stock");
                 }
                 Part::Sentences(count) => {
-                    (0..*count).map(|_| left.remove(random.below(left.len()))).collect()
+                    let draw = |_| left.remove(random.below(left.len()));
+                    Drawn::Sentences((0..*count).map(draw).collect())
                 }
             });
         }
-        let mut texts = Vec::new();
-        for repetition in 0..repetitions {
-            let mut text = Vec::new();
-            for part in &parts {
-                if part.len() <= repetition {
-                    return Err(" has a part with fewer sentences than repetitions; they would \
-                                begin alike");
-                }
-                // Another sentence opens each repetition: no two share more than their BOS.
-                let mut rest = part.clone();
+        if repetitions > 1 && matches!(parts.first(), Some(Drawn::Words(_))) {
+            return Err(" opens with words; its repetitions would begin alike");
+        }
+        (0..repetitions).map(|repetition| text(&parts, repetition, &mut random)).collect()
+    }
+}
+
+fn text(
+    parts: &[Drawn],
+    repetition: usize,
+    random: &mut SplitMix64,
+) -> Result<String, &'static str> {
+    let mut text = Vec::new();
+    for part in parts {
+        match part {
+            Drawn::Words(words) => text.push(*words),
+            Drawn::Sentences(sentences) if sentences.len() <= repetition => {
+                return Err(" has a part with fewer sentences than repetitions; they would begin \
+                            alike");
+            }
+            Drawn::Sentences(sentences) => {
+                // Another sentence opens each repetition, so that they part from there on.
+                let mut rest = sentences.clone();
                 text.push(rest.remove(repetition));
                 random.shuffle(&mut rest);
                 text.append(&mut rest);
             }
-            texts.push(text.join(" "));
         }
-        Ok(texts)
     }
+    Ok(text.join(" "))
 }
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).

@@ -3,7 +3,8 @@
 
 /// A suite as text.
 pub(super) struct Carried {
-    pub(super) suite: &'static str,
+    /// For `--suite`: the short name, or the id of a protocol that only reviews can use.
+    pub(super) name: &'static str,
     pub(super) protocol: &'static str,
     /// Path in the corpus, and content.
     pub(super) files: &'static [(&'static str, &'static str)],
@@ -11,12 +12,22 @@ pub(super) struct Carried {
 
 pub(super) const SUITES: &[Carried] = &[
     Carried {
-        suite: "embedded-v1",
+        name: "embedded-v1",
         protocol: include_str!("../../../spec/protocols/embedded-v1.json"),
         files: EMBEDDED_V1,
     },
     Carried {
-        suite: "standard-v1",
+        name: "small-v1",
+        protocol: include_str!("../../../spec/protocols/small-v1.json"),
+        files: SMALL_V1,
+    },
+    Carried {
+        name: "standard-v1",
+        protocol: include_str!("../../../spec/protocols/standard-v1.json"),
+        files: STANDARD_V1,
+    },
+    Carried {
+        name: "strata-qwen38-thinking-v1-draft.1",
         protocol: include_str!("../../../spec/protocols/strata-qwen38-thinking-v1-draft.1.json"),
         files: &[],
     },
@@ -43,6 +54,72 @@ const EMBEDDED_V1: &[(&str, &str)] = corpus!(
     "payloads/performance-prompt-320-r1.json",
     "payloads/performance-prompt-320-r2.json",
     "payloads/performance-prompt-320-r3.json",
+    "payloads/performance-short-r1.json",
+    "payloads/performance-short-r2.json",
+    "payloads/performance-short-r3.json",
+    "payloads/sanity-I1.json",
+    "payloads/sanity-I2.json",
+    "payloads/sanity-I3.json",
+    "payloads/sanity-I4.json",
+    "payloads/sanity-R1.json",
+    "payloads/sanity-R2.json",
+    "payloads/sanity-R3.json",
+    "payloads/sanity-R4.json",
+    "payloads/sanity-T1.json",
+    "payloads/sanity-T2.json",
+    "payloads/sanity-T3.json",
+    "payloads/sanity-T4.json",
+    "payloads/warmup.json",
+    "sentences.txt",
+);
+
+const SMALL_V1: &[(&str, &str)] = corpus!(
+    "small-v1":
+    "corpus-build.json",
+    "lengths/53d9bf02c6aa-872be49dbb63.json",
+    "lengths/8f4e8d81e57f-cd8e9439f057.json",
+    "lengths/unpinned-a4aee8afcf2e.json",
+    "lengths/unpinned-c3cf9e34abf4.json",
+    "manifest.sha256",
+    "payloads/performance-prompt-1k-r1.json",
+    "payloads/performance-prompt-1k-r2.json",
+    "payloads/performance-prompt-1k-r3.json",
+    "payloads/performance-prompt-4k-r1.json",
+    "payloads/performance-prompt-4k-r2.json",
+    "payloads/performance-prompt-4k-r3.json",
+    "payloads/performance-short-r1.json",
+    "payloads/performance-short-r2.json",
+    "payloads/performance-short-r3.json",
+    "payloads/sanity-I1.json",
+    "payloads/sanity-I2.json",
+    "payloads/sanity-I3.json",
+    "payloads/sanity-I4.json",
+    "payloads/sanity-R1.json",
+    "payloads/sanity-R2.json",
+    "payloads/sanity-R3.json",
+    "payloads/sanity-R4.json",
+    "payloads/sanity-T1.json",
+    "payloads/sanity-T2.json",
+    "payloads/sanity-T3.json",
+    "payloads/sanity-T4.json",
+    "payloads/warmup.json",
+    "sentences.txt",
+);
+
+const STANDARD_V1: &[(&str, &str)] = corpus!(
+    "standard-v1":
+    "corpus-build.json",
+    "lengths/53d9bf02c6aa-872be49dbb63.json",
+    "lengths/8f4e8d81e57f-cd8e9439f057.json",
+    "lengths/unpinned-a4aee8afcf2e.json",
+    "lengths/unpinned-c3cf9e34abf4.json",
+    "manifest.sha256",
+    "payloads/performance-prompt-16k-r1.json",
+    "payloads/performance-prompt-16k-r2.json",
+    "payloads/performance-prompt-16k-r3.json",
+    "payloads/performance-prompt-4k-r1.json",
+    "payloads/performance-prompt-4k-r2.json",
+    "payloads/performance-prompt-4k-r3.json",
     "payloads/performance-short-r1.json",
     "payloads/performance-short-r2.json",
     "payloads/performance-short-r3.json",

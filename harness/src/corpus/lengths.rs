@@ -10,8 +10,12 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lengths {
-    /// As the engine reports it in `/v1/status`.
-    pub tokenizer_sha256: String,
+    /// As the engine reports it in `/v1/status`; null where no file with this tokenizer was at hand
+    /// to compute it from. No server is ever known by such lengths.
+    pub tokenizer_sha256: Option<String>,
+    /// What is known of a tokenizer without a digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vocabulary: Option<String>,
     /// As the engine reports it in `/v1/status`; of the empty text for a model without one.
     pub template_sha256: String,
     /// The command and the version that counted.
@@ -32,6 +36,8 @@ pub struct Length {
 
 /// Digits of each digest in the file's name.
 const NAME_DIGITS: usize = 12;
+/// In the place of the digits of a tokenizer without a digest.
+const UNPINNED: &str = "unpinned";
 
 impl Lengths {
     /// Counts and compares: `tokens` are those of each request, by id.
@@ -51,7 +57,8 @@ impl Lengths {
                 .unwrap_or(0),
         };
         Lengths {
-            tokenizer_sha256: tokenizer_sha256.to_string(),
+            tokenizer_sha256: Some(tokenizer_sha256.to_string()),
+            vocabulary: None,
             template_sha256: template_sha256.to_string(),
             made_by: made_by.to_string(),
             requests: tokens.iter().map(|(id, own)| (id.clone(), length(id, own))).collect(),
@@ -60,7 +67,7 @@ impl Lengths {
 
     /// Where the file lies in a corpus.
     pub fn path(&self) -> String {
-        let digests = [&self.tokenizer_sha256, &self.template_sha256];
+        let digests = [self.tokenizer_sha256.as_deref().unwrap_or(UNPINNED), &self.template_sha256];
         let [tokenizer, template] = digests.map(|all| all.get(..NAME_DIGITS).unwrap_or(all));
         format!("lengths/{tokenizer}-{template}.json")
     }
@@ -72,6 +79,11 @@ impl Lengths {
                 "the file of this tokenizer and template is {}; rename it",
                 lengths.path()
             ));
+        }
+        if lengths.tokenizer_sha256.is_some() == lengths.vocabulary.is_some() {
+            return Err("give one of /tokenizer_sha256 and /vocabulary: a digest, or what the \
+                        tokenizer is for want of one"
+                .to_string());
         }
         for request in planned {
             let id = &request.id;

@@ -1,7 +1,7 @@
 //! What `strata-bench plan` prints: every request with the digest of its bytes, before any server
 //! is asked.
 
-use super::Suite;
+use super::{Lengths, Suite};
 use crate::digest::sha256;
 use crate::plan::{Planned, plan};
 use serde_json::{Value, json};
@@ -16,20 +16,22 @@ impl Suite {
             protocol.id, protocol.profile, protocol.corpus_sha256
         );
         if let Some(why) = &protocol.not_replayable {
-            text += &format!("cannot be replayed: {why}\n");
+            text += &format!("it cannot be replayed: {why}\n");
         }
-        text += "request                       seed    cap  nominal  input  body sha256\n";
+        text += "request                       seed    cap  nominal        input  body sha256\n";
         let required = plan(protocol, false).len();
         for (i, request) in plan(protocol, true).iter().enumerate() {
             let dash = |tokens: Option<u64>| tokens.map_or("-".to_string(), |n| n.to_string());
             let _ = writeln!(
                 text,
-                "{:<28} {:>5} {:>6} {:>8} {:>6}  {}{}",
+                "{:<28} {:>5} {:>6} {:>8} {:>12}  {}{}",
                 request.id,
                 request.seed,
                 request.max_output_tokens,
                 dash(request.case.nominal_input_tokens),
-                dash(self.input_tokens(request)),
+                self.input_range(request).map_or("-".to_string(), |(least, most)| {
+                    if least == most { least.to_string() } else { format!("{least}..{most}") }
+                }),
                 self.body_sha256(request).unwrap_or("-".to_string()),
                 if i < required { "" } else { "  optional" },
             );
@@ -74,15 +76,20 @@ impl Suite {
         })
     }
 
-    /// The length a request has for sure: where one tokenizer is pinned, or only one was recorded.
+    /// The length a request has for sure: where one tokenizer is pinned, or all have it alike.
     fn input_tokens(&self, request: &Planned) -> Option<u64> {
+        self.input_range(request).and_then(|(least, most)| (least == most).then_some(least))
+    }
+
+    /// The least and the greatest length of a request over the tokenizers that were counted with.
+    fn input_range(&self, request: &Planned) -> Option<(u64, u64)> {
         if let Some(pinned) = &self.protocol.frozen_input_tokens {
-            return pinned.get(&request.id)?.as_u64();
+            let pinned = pinned.get(&request.id)?.as_u64()?;
+            return Some((pinned, pinned));
         }
-        match &self.corpus.as_ref()?.lengths[..] {
-            [only] => Some(only.requests[&request.id].input_tokens), // checked to have every id
-            _ => None,
-        }
+        let of_one = |lengths: &Lengths| lengths.requests[&request.id].input_tokens; // has every id
+        let counted = self.corpus.as_ref()?.lengths.iter().map(of_one);
+        Some((counted.clone().min()?, counted.max()?))
     }
 
     fn body_sha256(&self, request: &Planned) -> Option<String> {

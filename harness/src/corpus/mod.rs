@@ -40,30 +40,29 @@ pub struct Suite {
 impl Suite {
     /// Names for `--suite`.
     pub fn names() -> Vec<&'static str> {
-        carried::SUITES.iter().map(|carried| carried.suite).collect()
+        carried::SUITES.iter().map(|carried| carried.name).collect()
     }
 
     /// A suite this program carries, by `--suite` name.
-    pub fn named(suite: &str) -> Result<Suite, LoadError> {
-        let carried = carried::SUITES.iter().find(|carried| carried.suite == suite);
+    pub fn named(name: &str) -> Result<Suite, LoadError> {
+        let carried = carried::SUITES.iter().find(|carried| carried.name == name);
         let carried = carried.ok_or_else(|| LoadError {
-            place: format!("suite `{suite}`"),
+            place: format!("suite `{name}`"),
             problem: format!(
                 "not one of {}; for a protocol of your own give its file",
                 Suite::names().join(", ")
             ),
         })?;
-        let protocol = Protocol::parse(carried.protocol, suite)?;
+        let protocol = Protocol::parse(carried.protocol, name)?;
         let files = carried.files.iter().map(|(path, text)| (path.to_string(), text.to_string()));
-        Suite::assemble(protocol, suite, || Ok(files.collect()))
+        Suite::assemble(protocol, name, || Ok(files.collect()))
     }
 
-    /// A suite this program carries, by the protocol id that reports state.
-    pub fn with_protocol_id(id: &str) -> Option<Suite> {
-        let suites = Suite::names().into_iter().map(Suite::named);
-        suites
-            .map(|suite| suite.expect("a test loads every suite this program carries"))
-            .find(|suite| suite.protocol.id == id)
+    /// The protocols this program carries. A review needs no corpus.
+    pub fn protocols() -> Vec<Protocol> {
+        let parse = |carried: &carried::Carried| Protocol::parse(carried.protocol, carried.name);
+        let protocols = carried::SUITES.iter().map(parse).collect::<Result<_, _>>();
+        protocols.expect("a test loads every suite this program carries")
     }
 
     /// A protocol file `X/protocols/NAME.json` with its corpus in `X/corpus/SUITE`.
@@ -160,7 +159,7 @@ impl Corpus {
     /// Token lengths under this tokenizer and this template; `None` if none were recorded.
     pub fn lengths(&self, tokenizer_sha256: &str, template_sha256: &str) -> Option<&Lengths> {
         self.lengths.iter().find(|lengths| {
-            lengths.tokenizer_sha256 == tokenizer_sha256
+            lengths.tokenizer_sha256.as_deref() == Some(tokenizer_sha256)
                 && lengths.template_sha256 == template_sha256
         })
     }

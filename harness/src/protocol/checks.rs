@@ -193,7 +193,7 @@ mod tests {
     use serde_json::json;
 
     const EMBEDDED: &str = include_str!("../../../spec/protocols/embedded-v1.json");
-    const STANDARD: &str =
+    const DRAFT: &str =
         include_str!("../../../spec/protocols/strata-qwen38-thinking-v1-draft.1.json");
 
     fn check(pointer: &str, value: Value, problem: &str) {
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_protocol_is_written_as_it_was_read() {
-        for text in [EMBEDDED, STANDARD] {
+        for text in [EMBEDDED, DRAFT] {
             let protocol = Protocol::parse(text, "p.json").unwrap();
             let again = serde_json::to_string(&protocol).unwrap();
             let [read, written]: [Value; 2] =
@@ -319,7 +319,7 @@ mod tests {
             value in hostile(),
             embedded in any::<bool>(),
         ) {
-            let text = if embedded { EMBEDDED } else { STANDARD };
+            let text = if embedded { EMBEDDED } else { DRAFT };
             let mut protocol: Value = serde_json::from_str(text).unwrap();
             let mut all = Vec::new();
             pointers(&protocol, "", &mut all);

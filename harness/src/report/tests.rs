@@ -50,7 +50,7 @@ fn reply(row: &Value) -> Script {
 fn made_again() -> (Value, Value) {
     let golden: Value = serde_json::from_str(GOLDEN).unwrap();
     let mut config = config();
-    config.protocol = Suite::named("standard-v1").unwrap().protocol;
+    config.protocol = Suite::named("strata-qwen38-thinking-v1-draft.1").unwrap().protocol;
     config.lengths = Fact::Unknown("the protocol pins them".to_string());
     let scripts: Vec<Script> = golden["requests"].as_array().unwrap().iter().map(reply).collect();
     let outputs = outputs(&plan(&config.protocol, false), &scripts, 0);

@@ -39,8 +39,7 @@ pub(super) fn describe(
     Ok(Config {
         schema_version: SCHEMA_VERSION,
         protocol: order.suite.protocol.clone(),
-        protocol_known: Suite::with_protocol_id(&order.suite.protocol.id)
-            .is_some_and(|known| known.protocol == order.suite.protocol),
+        protocol_known: Suite::protocols().contains(&order.suite.protocol),
         lengths: lengths(corpus(&order.suite)?, description),
         run: Run {
             id: format!("{stamp}-{}", around.run_suffix),

@@ -63,7 +63,8 @@ fn unusable_orders_are_refused() {
     check("run --suite embedded-v1 --out OUT", "strata-bench: give one of --url and --profile");
     check(
         "run --url http://127.0.0.1:1 --out OUT",
-        "strata-bench: give one of --suite (embedded-v1, standard-v1) and --protocol",
+        "strata-bench: give one of --suite (embedded-v1, small-v1, \
+         standard-v1, strata-qwen38-thinking-v1-draft.1) and --protocol",
     );
     check(
         "run --suite embedded-v1 --url https://127.0.0.1:1 --out OUT",
@@ -75,9 +76,9 @@ fn unusable_orders_are_refused() {
         "strata-bench: url `http://127.0.0.1:99999`: port `99999` is not one of 1 to 65535",
     );
     check(
-        "run --suite standard-v1 --url http://127.0.0.1:1 --out OUT",
-        "strata-bench: protocol strata-qwen38-thinking-v1-draft.1: its payloads are not public: \
-         reports that claim it can be reviewed, not made",
+        "run --suite strata-qwen38-thinking-v1-draft.1 --url http://127.0.0.1:1 --out OUT",
+        "strata-bench: protocol strata-qwen38-thinking-v1-draft.1 cannot be replayed: its payloads \
+         are not public: reports that claim it can be reviewed, not made",
     );
     check(
         "run --suite embedded-v1 --url http://127.0.0.1:1 --out OUT --timeout-idle 0",
