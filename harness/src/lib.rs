@@ -25,4 +25,5 @@ pub mod run;
 #[cfg(test)]
 mod scratch;
 pub mod shell;
+mod text;
 pub mod version;

@@ -4,6 +4,7 @@
 mod conformance;
 mod folder;
 mod honest;
+mod judged;
 mod mutation;
 mod snapshots;
 mod total;
