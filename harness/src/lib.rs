@@ -26,4 +26,5 @@ pub mod run;
 mod scratch;
 pub mod self_test;
 pub mod shell;
+mod text;
 pub mod version;

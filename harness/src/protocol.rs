@@ -2,6 +2,10 @@
 //! it knows no server, no clock and no report.
 
 mod checks;
+mod evaluator;
+mod truth;
+
+pub use evaluator::{Constraint, Count, Evaluator, PassedReasons};
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -108,16 +112,6 @@ pub struct Sampling {
     pub reasoning_effort: Option<String>,
 }
 
-/// The reason of a passed evaluation, by kind of evaluator.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs)] // the evaluators' names
-pub struct PassedReasons {
-    pub exact_text: String,
-    pub json_value: String,
-    pub tool_call: String,
-}
-
 /// A stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -200,27 +194,4 @@ pub struct Case {
     pub category: Option<String>,
     /// Sanity only: how the answer is judged.
     pub evaluator: Option<Evaluator>,
-}
-
-/// How an answer is judged, and the truth it is judged by.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
-pub enum Evaluator {
-    /// The trimmed answer equals this text.
-    ExactText {
-        /// The text; null where a protocol's truth is not public.
-        expected: Option<String>,
-    },
-    /// The whole answer is one JSON value equal to this one.
-    JsonValue {
-        /// The value; null where a protocol's truth is not public.
-        expected: Option<Value>,
-    },
-    /// One call of this function with these arguments.
-    ToolCall {
-        /// Function name; null where a protocol's truth is not public.
-        name: Option<String>,
-        /// Argument name to its accepted values.
-        arguments: Map<String, Value>,
-    },
 }

@@ -3,7 +3,7 @@
 use super::report::{Report, Request, quoted};
 use super::rule::{Log, breach};
 use crate::json::Value;
-use crate::protocol::{Evaluator, PhaseName, Protocol};
+use crate::protocol::{PhaseName, Protocol};
 use std::collections::HashMap;
 
 /// The figures of a category, if it is there with both.
@@ -127,17 +127,12 @@ pub(super) fn category_is_the_cases(report: &Report, log: &mut Log) {
 
 pub(super) fn reason_is_the_evaluators(report: &Report, log: &mut Log) {
     let Some(protocol) = report.protocol else { return };
-    let words = &protocol.passed_reasons;
     for request in report.requests.iter().filter(|request| passed(request) == Some(true)) {
         let evaluator = request.planned.and_then(|planned| planned.case.evaluator.as_ref());
         let (Some(evaluator), Some(found)) = (evaluator, evaluation(request, "reason")) else {
             continue;
         };
-        let wanted = match evaluator {
-            Evaluator::ExactText { .. } => &words.exact_text,
-            Evaluator::JsonValue { .. } => &words.json_value,
-            Evaluator::ToolCall { .. } => &words.tool_call,
-        };
+        let Some(wanted) = protocol.passed_reasons.of(evaluator) else { continue };
         log.judge(found == wanted, || {
             breach(request.place("/evaluation/reason"), quoted(wanted), quoted(found))
         });

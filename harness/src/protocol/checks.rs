@@ -1,7 +1,7 @@
 //! What a protocol must satisfy beyond its shape, so that nothing later has to ask. One function a
 //! part; each problem names the field as a JSON pointer, the value found and what is allowed.
 
-use super::{Case, Evaluator, Order, Phase, PhaseName, Protocol};
+use super::{Case, Order, Phase, PhaseName, Protocol, truth};
 use crate::digest::is_sha256;
 use crate::json::{self, escape};
 use serde_json::Value;
@@ -92,14 +92,7 @@ fn check_case(protocol: &Protocol, phase: PhaseName, case: &Case, at: &str) -> R
                     protocol.categories
                 ));
             }
-            let replayable = protocol.not_replayable.is_none();
-            if replayable && !has_truth(evaluator) {
-                return Err(format!(
-                    "{at}/evaluator lacks its truth; where a protocol can be replayed it states \
-                     one, for each argument as a list of accepted values"
-                ));
-            }
-            check_truth(evaluator, &format!("{at}/evaluator"))
+            truth::check(protocol, evaluator, &format!("{at}/evaluator"))
         }
         (PhaseName::Sanity, ..) => {
             Err(format!("{at} lacks a category or an evaluator; a sanity case has both"))
@@ -109,31 +102,7 @@ fn check_case(protocol: &Protocol, phase: PhaseName, case: &Case, at: &str) -> R
     }
 }
 
-fn has_truth(evaluator: &Evaluator) -> bool {
-    match evaluator {
-        Evaluator::ExactText { expected } => expected.is_some(),
-        Evaluator::JsonValue { expected } => expected.is_some(),
-        Evaluator::ToolCall { name, arguments } => {
-            let accepts = |values: &Value| values.as_array().is_some_and(|v| !v.is_empty());
-            name.is_some() && arguments.values().all(accepts)
-        }
-    }
-}
-
-/// Answers are compared in the form of [`crate::json`], whose limits hold for the truth too.
-fn check_truth(evaluator: &Evaluator, at: &str) -> Result<(), String> {
-    match evaluator {
-        Evaluator::JsonValue { expected: Some(value) } => {
-            readable(&format!("{at}/expected"), value)
-        }
-        Evaluator::ToolCall { arguments, .. } => arguments.iter().try_for_each(|(key, value)| {
-            readable(&format!("{at}/arguments/{}", escape(key)), value)
-        }),
-        _ => Ok(()),
-    }
-}
-
-fn readable(at: &str, value: &Value) -> Result<(), String> {
+pub(super) fn readable(at: &str, value: &Value) -> Result<(), String> {
     json::Value::try_from(value).map(|_| ()).map_err(|error| format!("{at} is no value: {error}"))
 }
 

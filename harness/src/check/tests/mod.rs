@@ -6,6 +6,7 @@ mod conformance;
 mod folder;
 mod honest;
 mod leaves;
+mod judged;
 mod mutation;
 mod snapshots;
 mod total;
