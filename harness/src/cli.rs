@@ -1,6 +1,8 @@
 //! The command line: flags, and the orders they amount to. It reads no environment and prints
 //! nothing; what it cannot use it refuses in words.
 
+mod show;
+
 use argh::{FromArgValue, FromArgs};
 use serde_json::{Map, Value};
 use std::fs::File;
@@ -15,6 +17,20 @@ use strata_harness::protocol::Protocol;
 use strata_harness::redact::Redactor;
 use strata_harness::run::profile::{Profile, group_names};
 use strata_harness::run::{Order, Target};
+
+pub(crate) use show::ShowCommand;
+
+/// What a shell is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Well = 0,
+    Internal = 1,
+    Usage = 2,
+    Nonconforming = 3,
+    Rejected = 4,
+    Unreachable = 6,
+    Interrupted = 130,
+}
 
 /// Longest limit on a request: a day.
 const MAX_TIMEOUT_S: f64 = 86_400.0;
@@ -42,6 +58,7 @@ pub(crate) enum Command {
     Run(Box<RunCommand>),
     Check(CheckCommand),
     Rebuild(RebuildCommand),
+    Show(ShowCommand),
 }
 
 /// Review a report, or the folder of a run with all its files, rule by rule.
@@ -72,13 +89,20 @@ pub(crate) enum FailOn {
 impl CheckCommand {
     /// The protocols that reports are checked against; a review needs no corpus.
     pub(crate) fn protocols(&self) -> Result<Vec<Protocol>, String> {
-        let given = self.protocol.iter().map(|file| read_protocol(file));
-        let carried = Suite::names().into_iter().map(|name| {
-            let suite = Suite::named(name).map_err(|error| error.to_string())?;
-            Ok(suite.protocol)
-        });
-        given.chain(carried).collect()
+        let mut protocols = Vec::new();
+        if let Some(file) = &self.protocol {
+            protocols.push(read_protocol(file)?);
+        }
+        protocols.extend(carried_protocols()?);
+        Ok(protocols)
     }
+}
+
+/// The protocols of the suites that this program carries.
+fn carried_protocols() -> Result<Vec<Protocol>, String> {
+    let protocol = |name| Suite::named(name).map(|suite| suite.protocol);
+    let protocols: Result<_, _> = Suite::names().into_iter().map(protocol).collect();
+    protocols.map_err(|error| error.to_string())
 }
 
 fn read_protocol(file: &Path) -> Result<Protocol, String> {

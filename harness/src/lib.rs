@@ -26,3 +26,4 @@ pub mod run;
 mod scratch;
 pub mod shell;
 pub mod version;
+pub mod view;

@@ -3,7 +3,9 @@
 mod cli;
 
 use argh::FromArgs;
-use cli::{CheckCommand, Cli, Command, FailOn, Output, PlanCommand, RebuildCommand, RunCommand};
+use cli::{
+    CheckCommand, Cli, Command, Exit, FailOn, Output, PlanCommand, RebuildCommand, RunCommand,
+};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -24,18 +26,6 @@ use strata_harness::run::bundle::Bundle;
 use strata_harness::run::engine_process::{SUPERVISE, supervise};
 use strata_harness::run::{Outcome, RunError, Surroundings, run};
 use strata_harness::shell;
-
-/// What a shell is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Exit {
-    Well = 0,
-    Internal = 1,
-    Usage = 2,
-    Nonconforming = 3,
-    Rejected = 4,
-    Unreachable = 6,
-    Interrupted = 130,
-}
 
 /// An exit code and what to print before it.
 type Failure = (Exit, String);
@@ -81,12 +71,20 @@ fn dispatch(arguments: &[String]) -> Result<Exit, Failure> {
         Ok(Cli { command: Command::Run(command) }) => run_command(&command, arguments),
         Ok(Cli { command: Command::Check(command) }) => check_command(&command),
         Ok(Cli { command: Command::Rebuild(command) }) => rebuild_command(&command),
+        Ok(Cli { command: Command::Show(command) }) => print(command.run()),
         Err(early) if early.status.is_ok() => {
             write(&format!("{}\n", early.output.trim_end()))?;
             Ok(Exit::Well)
         }
         Err(early) => Err((Exit::Usage, early.output.trim_end().to_string())),
     }
+}
+
+/// What a command made: its exit code and the whole of standard output.
+fn print(made: Result<(Exit, String), Failure>) -> Result<Exit, Failure> {
+    let (exit, text) = made?;
+    write(&text)?;
+    Ok(exit)
 }
 
 fn print_plan(command: &PlanCommand) -> Result<Exit, Failure> {
