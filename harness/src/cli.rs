@@ -1,6 +1,7 @@
 //! The command line: flags, and the orders they amount to. It reads no environment and prints
 //! nothing; what it cannot use it refuses in words.
 
+mod compare;
 mod show;
 
 use argh::{FromArgValue, FromArgs};
@@ -18,6 +19,7 @@ use strata_harness::redact::Redactor;
 use strata_harness::run::profile::{Profile, group_names};
 use strata_harness::run::{Order, Target};
 
+pub(crate) use compare::CompareCommand;
 pub(crate) use show::ShowCommand;
 
 /// What a shell is told.
@@ -28,6 +30,7 @@ pub(crate) enum Exit {
     Usage = 2,
     Nonconforming = 3,
     Rejected = 4,
+    Refused = 5,
     Unreachable = 6,
     Interrupted = 130,
 }
@@ -43,6 +46,7 @@ const MAX_TIMEOUT_S: f64 = 86_400.0;
     error_code(2, "usage or unusable input"),
     error_code(3, "the run finished but does not conform"),
     error_code(4, "check found errors"),
+    error_code(5, "a comparison regressed, or a ratio was refused"),
     error_code(6, "the server could not be reached or broke the protocol"),
     error_code(130, "interrupted; a partial, valid report is written")
 )]
@@ -59,6 +63,7 @@ pub(crate) enum Command {
     Check(CheckCommand),
     Rebuild(RebuildCommand),
     Show(ShowCommand),
+    Compare(CompareCommand),
 }
 
 /// Review a report, or the folder of a run with all its files, rule by rule.

@@ -6,6 +6,7 @@
 
 pub mod check;
 pub mod client;
+pub mod compare;
 pub mod config;
 pub mod corpus;
 pub mod digest;

@@ -44,8 +44,7 @@ fn write_table(text: &mut String, table: &Table) {
         let measure = column.measure();
         let measure = if measure.is_empty() { measure } else { format!(" ({measure})") };
         put(&mut names, format_args!(" {}{measure} |", escaped(column.name)));
-        let numbers = table.rows.iter().any(|(_, cells)| cells[index].is_number());
-        rules.push_str(if numbers { " --: |" } else { " --- |" });
+        rules.push_str(if table.is_numeric(index) { " --: |" } else { " --- |" });
     }
     put(text, format_args!("{names}\n{rules}\n"));
     for (_, cells) in &table.rows {

@@ -96,6 +96,11 @@ impl<'a> Report<'a> {
         Some(format!("{more} more are not shown"))
     }
 
+    /// The value at a pointer.
+    pub fn value(&self, pointer: &str) -> Option<&'a Value> {
+        self.root.pointer(pointer)
+    }
+
     /// The value at a pointer, or why there is none.
     pub fn at(&self, pointer: impl Into<String>) -> Cell<'a> {
         let pointer = pointer.into();

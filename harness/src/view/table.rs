@@ -126,6 +126,17 @@ pub struct Table<'a> {
     pub notes: Vec<String>,
 }
 
+impl Table<'_> {
+    /// Whether a column holds figures and nothing else, apart from gaps.
+    pub fn is_numeric(&self, column: usize) -> bool {
+        let cells = || self.rows.iter().map(|(_, cells)| &cells[column]);
+        let gap = |cell: &Cell| {
+            matches!(cell, Cell::Unknown { .. }) || matches!(cell, Cell::Made(text) if text == "–")
+        };
+        cells().any(Cell::is_number) && cells().all(|cell| cell.is_number() || gap(cell))
+    }
+}
+
 /// A part of a fact.
 #[derive(Debug, Clone)]
 pub enum Piece<'a> {

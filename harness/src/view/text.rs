@@ -40,7 +40,8 @@ fn write_table(text: &mut String, table: &Table) {
     let columns: Vec<Vec<String>> = shown
         .map(|(index, column)| {
             let cells: Vec<&Cell> = table.rows.iter().map(|(_, cells)| &cells[index]).collect();
-            aligned(column, &cells, table.columns.iter().any(|c| !c.measure().is_empty()))
+            let measured = table.columns.iter().any(|column| !column.measure().is_empty());
+            aligned(column, &cells, measured, table.is_numeric(index))
         })
         .collect();
     for line in 0..columns.first().map_or(0, Vec::len) {
@@ -51,15 +52,14 @@ fn write_table(text: &mut String, table: &Table) {
 
 /// A column's lines, all of one width: its name, its unit and clock if the table has such, its
 /// cells.
-fn aligned(column: &Column, cells: &[&Cell], measured: bool) -> Vec<String> {
+fn aligned(column: &Column, cells: &[&Cell], measured: bool, numbers: bool) -> Vec<String> {
     let texts = cells.iter().map(|cell| cut(&inert(&cell.text()), MOST_OF_A_CELL).into_owned());
     let texts: Vec<String> = texts.collect();
-    let numbers = cells.iter().any(|cell| cell.is_number());
     let decimals = |text: &str| text.split_once('.').map_or(0, |(_, d)| d.len() + 1);
     let most = cells.iter().zip(&texts).filter(|(cell, _)| cell.is_number());
     let most = most.map(|(_, text)| decimals(text)).max().unwrap_or(0);
     let padded = cells.iter().zip(texts).map(|(cell, text)| {
-        let missing = if cell.is_number() { most - decimals(&text) } else { 0 };
+        let missing = if numbers && cell.is_number() { most - decimals(&text) } else { 0 };
         text + &" ".repeat(missing)
     });
     let heading = [column.name.to_string()].into_iter();
