@@ -2,6 +2,7 @@
 //! nothing; what it cannot use it refuses in words.
 
 mod compare;
+mod html;
 mod show;
 
 use argh::{FromArgValue, FromArgs};
@@ -20,6 +21,7 @@ use strata_harness::run::profile::{Profile, group_names};
 use strata_harness::run::{Order, Target};
 
 pub(crate) use compare::CompareCommand;
+pub(crate) use html::HtmlCommand;
 pub(crate) use show::ShowCommand;
 
 /// What a shell is told.
@@ -64,6 +66,7 @@ pub(crate) enum Command {
     Rebuild(RebuildCommand),
     Show(ShowCommand),
     Compare(CompareCommand),
+    Html(HtmlCommand),
 }
 
 /// Review a report, or the folder of a run with all its files, rule by rule.

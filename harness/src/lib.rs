@@ -13,6 +13,7 @@ pub mod digest;
 pub mod fact;
 #[cfg(test)]
 mod fixture;
+pub mod html;
 pub mod json;
 pub mod manifest;
 pub mod plain_file;

@@ -73,6 +73,7 @@ fn dispatch(arguments: &[String]) -> Result<Exit, Failure> {
         Ok(Cli { command: Command::Rebuild(command) }) => rebuild_command(&command),
         Ok(Cli { command: Command::Show(command) }) => print(command.run()),
         Ok(Cli { command: Command::Compare(command) }) => print(command.run()),
+        Ok(Cli { command: Command::Html(command) }) => print(command.run()),
         Err(early) if early.status.is_ok() => {
             write(&format!("{}\n", early.output.trim_end()))?;
             Ok(Exit::Well)

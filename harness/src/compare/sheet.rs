@@ -110,7 +110,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// What a group's ratio says, or why there is none.
-    fn reading(&self, group: &Group) -> String {
+    pub(crate) fn reading(&self, group: &Group) -> String {
         let ratio = match &group.ratio {
             Ok(ratio) => ratio,
             Err(why) => return format!("no ratio: {why}"),
@@ -171,7 +171,7 @@ impl<'a> Comparison<'a> {
 }
 
 /// A logarithm as the factor it stands for.
-pub(crate) fn factor(log: f64) -> String {
+fn factor(log: f64) -> String {
     format!("{:.4}", log.exp())
 }
 

@@ -75,9 +75,7 @@ pub(super) fn facts<'a>(report: &Report<'a>) -> Vec<Fact<'a>> {
             .cell(at("/configuration/server_capacity"))
             .fact(),
     ]);
-    for group in GROUPS {
-        facts.push(line(group).pieces(all(&format!("/configuration/{group}"))).fact());
-    }
+    facts.push(options(report));
     facts.push(line("command").cell(run("/command")).fact());
     facts.extend(others(report));
     facts
@@ -93,6 +91,28 @@ const GROUPS: [&str; 7] = [
     "calibration",
     "experimental_options",
 ];
+
+/// All groups in one line; where the report knows none of them for one reason, that reason once.
+fn options<'a>(report: &Report<'a>) -> Fact<'a> {
+    let cells = GROUPS.map(|group| report.at(format!("/configuration/{group}")));
+    let reasons = cells.iter().map(|cell| match cell {
+        Cell::Unknown { reason, .. } => Some(*reason),
+        _ => None,
+    });
+    let reasons: Vec<_> = reasons.collect();
+    let line = Line::new("engine options");
+    if reasons[0].is_some() && reasons.iter().all(|reason| *reason == reasons[0]) {
+        let [first, ..] = cells;
+        return line.cell(first).words(format!(": {}", GROUPS.join(", "))).fact();
+    }
+    let mut line = line;
+    for (index, group) in GROUPS.iter().enumerate() {
+        let comma = if index > 0 { "; " } else { "" };
+        let pieces = listing(report, &format!("/configuration/{group}"));
+        line = line.words(format!("{comma}{group} ")).pieces(pieces);
+    }
+    line.fact()
+}
 
 fn gpus<'a>(report: &Report<'a>) -> Vec<Fact<'a>> {
     let Some(gpus) = report.root.pointer("/hardware/gpus").filter(|gpus| !gpus.items().is_empty())
