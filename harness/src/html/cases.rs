@@ -4,7 +4,7 @@
 use super::CHARTED;
 use super::chart::{Mark, Scale, drawn, lane, mark};
 use super::escape::escape;
-use super::tables::cell;
+use super::tables::{decimals, padded};
 use crate::view::{Cell, Clock, METRICS, Metric, Report, Row, figure};
 
 /// Most points of a chart.
@@ -33,7 +33,7 @@ pub(super) fn charts(report: &Report) -> String {
 const LEGEND: &str = "Every scale begins at 0. <span class=key><svg viewBox=\"-7 -7 14 14\"><circle \
     class=full r=4.5 /></svg> ended by itself</span> <span class=key><svg viewBox=\"-7 -7 14 14\">\
     <circle class=ring r=4 /></svg> cut off at the cap</span> <span class=key><svg viewBox=\"-7 -7 \
-    14 14\"><path class=ring d=\"M-5,0H4M0,-4L4,0L0,4\"/></svg> had not answered by then</span>";
+    14 14\"><path class=ring d=\"M-5,0H4M0,-4L4,0L0,4\"/></svg> no answer by then</span>";
 
 /// The cases in order, each with its charts; of a wrapper from its summaries.
 fn cases(report: &Report) -> Vec<(String, String)> {
@@ -107,17 +107,18 @@ fn summarised<'a>(report: &Report<'a>, rows: &[&Row<'a>], metric: &Metric) -> Ve
 
 fn one(metric: &Metric, points: Vec<Point>) -> String {
     let scale = Scale::over(points.iter().filter_map(|point| point.at));
+    let most = points.iter().map(|point| decimals(&point.cell)).max().unwrap_or(0);
     let row = |point: &Point| {
         let name = escape(&point.name);
         let (marks, label) = match point.at {
             Some(at) => (mark(point.mark, scale.at(at)), format!("{name} {at}")),
             None => (String::new(), format!("{name} unknown")),
         };
-        let beyond = if point.mark == Mark::Beyond { "not by " } else { "" };
+        let beyond = if point.mark == Mark::Beyond { "&gt; " } else { "" };
         format!(
             "<li><span>{name}</span>{}<span class=n>{beyond}{}</span></li>\n",
             lane(&label, &marks),
-            cell(&point.cell)
+            padded(&point.cell, most)
         )
     };
     let rows: String = points.iter().map(row).collect();

@@ -27,6 +27,8 @@ pub fn report_page(document: &Document) -> String {
     let sheet = sheet(&report, &document.outcome);
     let table = |name: &str| sheet.tables.iter().find(|table| table.name == name);
     let numbers = |name: &str| table(name).map(figures).unwrap_or_default();
+    let judged = table("evaluations").filter(|table| !table.rows.is_empty()).map(figures);
+    let quality = numbers("quality") + &judged.unwrap_or_default();
     let measured = facts(&sheet.facts);
     let requests = match report.rows().is_empty() {
         true => "<p>This file holds no requests, only summaries of them.</p>".to_string(),
@@ -36,10 +38,10 @@ pub fn report_page(document: &Document) -> String {
         Section::new("time", "All requests on one time axis", timeline::chart(&report, document)),
         Section::new("cases", "Case by case", cases::charts(&report)),
         Section::new("summaries", "Summaries", numbers("summaries")),
-        Section::new("quality", "Quality", numbers("quality")),
+        Section::new("quality", "Quality", quality),
+        Section::new("measured", "What was measured", measured + &numbers("counts")),
         Section::new("findings", "What check found", findings::list(&document.outcome)),
         Section::new("unknown", "What is unknown", table("unknown").map(words).unwrap_or_default()),
-        Section::new("measured", "What was measured", measured + &numbers("counts")),
         Section::new("requests", "Every request", requests).wide(),
         Section::new("report", "The report itself", download(&report, document)),
     ];
@@ -76,6 +78,7 @@ pub fn comparison_page(comparison: &Comparison, documents: [&Document; 2]) -> St
 
 /// A part of a page with its heading.
 struct Section {
+    /// Also what the contents call it.
     id: &'static str,
     title: &'static str,
     body: String,
@@ -93,8 +96,7 @@ impl Section {
 }
 
 fn page(title: &str, head: &str, sections: &[Section]) -> String {
-    let link =
-        |section: &Section| format!("<li><a href=\"#{}\">{}</a></li>", section.id, section.title);
+    let link = |section: &Section| format!("<li><a href=\"#{0}\">{0}</a></li>", section.id);
     let links: String = sections.iter().map(link).collect();
     let section = |section: &Section| {
         let Section { id, title, body, wide } = section;

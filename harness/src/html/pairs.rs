@@ -3,7 +3,7 @@
 use super::CHARTED;
 use super::chart::{Mark, Scale, drawn, lane, mark};
 use super::escape::escape;
-use super::tables::cell;
+use super::tables::{decimals, padded};
 use crate::compare::{Comparison, Group, Pair};
 use crate::view::METRICS;
 
@@ -28,6 +28,8 @@ const LEGEND: &str = "Every scale begins at 0. <span class=key><svg viewBox=\"-7
 fn one(comparison: &Comparison, group: &Group) -> String {
     let values = group.pairs.iter().flat_map(|pair| [drawn(&pair.a), drawn(&pair.b)]);
     let scale = Scale::over(values.flatten());
+    let cells = group.pairs.iter().flat_map(|pair| [&pair.a, &pair.b]);
+    let most = cells.map(decimals).max().unwrap_or(0);
     let row = |pair: &Pair| {
         let (a, b) = (drawn(&pair.a).map(|a| scale.at(a)), drawn(&pair.b).map(|b| scale.at(b)));
         let between = a.zip(b).map(|(a, b)| {
@@ -43,11 +45,11 @@ fn one(comparison: &Comparison, group: &Group) -> String {
             escape(&pair.b.text())
         );
         format!(
-            "<li class=pair><span>{}</span>{}<span class=n>{}</span><span class=n>{}</span></li>\n",
+            "<li><span>{}</span>{}<span class=n>{}</span><span class=n>{}</span></li>\n",
             escape(&format!("seed {seed}")),
             lane(&label, &marks),
-            cell(&pair.a),
-            cell(&pair.b),
+            padded(&pair.a, most),
+            padded(&pair.b, most),
         )
     };
     let rows: String = group.pairs.iter().take(MOST).map(row).collect();

@@ -13,6 +13,11 @@ pub(super) fn cell(cell: &Cell) -> String {
     clocked(cell, None, 0)
 }
 
+/// A figure among others, at their decimal point; the longest of them has `most` decimals.
+pub(super) fn padded(cell: &Cell, most: usize) -> String {
+    clocked(cell, None, if cell.is_number() { most - decimals(cell) } else { 0 })
+}
+
 /// A value in a column whose figures have `padding` more decimals than it.
 fn clocked(cell: &Cell, column: Option<&Column>, padding: usize) -> String {
     let text = cell.text();
@@ -133,8 +138,9 @@ fn render(table: &Table, class: &str) -> String {
                 format!("<td{class}>{text}</td>")
             };
         }
-        let id =
-            if pointer.is_empty() { String::new() } else { format!(" id=\"{}\"", escape(pointer)) };
+        // Of the tables that show a row, the one that is about it is where links lead.
+        let own = pointer.starts_with(&format!("/{}/", table.name));
+        let id = if own { format!(" id=\"{}\"", escape(pointer)) } else { String::new() };
         format!("<tr{id}>{row}</tr>\n")
     };
     let rows: String = table.rows.iter().map(row).collect();
@@ -148,7 +154,7 @@ fn render(table: &Table, class: &str) -> String {
 }
 
 /// Places after the point, the point counted as one.
-fn decimals(cell: &Cell) -> usize {
+pub(super) fn decimals(cell: &Cell) -> usize {
     match cell.is_number() {
         true => cell.text().split_once('.').map_or(0, |(_, decimals)| decimals.len() + 1),
         false => 0,

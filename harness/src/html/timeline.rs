@@ -153,7 +153,7 @@ fn axis(scale: Scale) -> String {
         let at = scale.at(tick);
         let anchor = if at > 97.0 {
             "end"
-        } else if at < 3.0 {
+        } else if at < 0.5 {
             "start"
         } else {
             "middle"

@@ -37,6 +37,7 @@ pub fn sheet<'a>(report: &Report<'a>, outcome: &'a Outcome) -> Sheet<'a> {
             requests,
             summaries::table(report),
             rest::quality(report),
+            rest::evaluations(report),
             rest::findings(outcome),
             rest::unknown(report),
         ],
@@ -56,3 +57,6 @@ pub fn verdict<'a>(outcome: &Outcome) -> Fact<'a> {
     let notes = count(Severity::Info, "note");
     Line::new("check").words(format!("{word}: {errors}, {warnings}, {notes}")).fact()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! The smaller tables: counts, quality, what is unknown and why, what a review found.
 
-use super::report::Report;
+use super::report::{Report, Row};
 use super::table::{Cell, Column, NO_REASON, Table};
 use crate::check::Outcome;
 use crate::json::escape;
@@ -35,6 +35,25 @@ pub(super) fn quality<'a>(report: &Report<'a>) -> Table<'a> {
         rows.push(("/quality".to_string(), all.to_vec()));
     }
     Table { name: "quality", title: "Quality", columns: QUALITY.to_vec(), rows, notes: Vec::new() }
+}
+
+const EVALUATIONS: [Column; 4] = [
+    Column::plain("request", "/id"),
+    Column::plain("category", "/evaluation/category"),
+    Column::plain("passed", "/evaluation/passed"),
+    Column::plain("reason", "/evaluation/reason"),
+];
+
+/// The requests whose answers were judged.
+pub(super) fn evaluations<'a>(report: &Report<'a>) -> Table<'a> {
+    let judged = |row: &&Row| row.value.get("evaluation").is_some_and(|value| !value.is_null());
+    let cells = |row: &Row<'a>| {
+        let cells = EVALUATIONS.iter().map(|column| report.of(row, column.path));
+        (row.pointer.clone(), cells.collect())
+    };
+    let rows = report.rows().iter().filter(judged).map(cells).collect();
+    let columns = EVALUATIONS.to_vec();
+    Table { name: "evaluations", title: "Answers judged", columns, rows, notes: Vec::new() }
 }
 
 type Rows<'a> = Vec<(String, Vec<Cell<'a>>)>;
