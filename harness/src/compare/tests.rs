@@ -9,6 +9,7 @@ use crate::view::Drafts;
 use proptest::prelude::*;
 
 /// A report with its review, by no protocol: figures that tests changed are not the point here.
+#[derive(Debug)]
 struct Case {
     root: Value,
     outcome: Outcome,
@@ -36,12 +37,16 @@ impl Case {
     }
 }
 
-fn compared<T>(a: &Case, b: &Case, threshold: Option<f64>, look: impl Fn(&Comparison) -> T) -> T {
-    look(&Comparison::new(a.side("A"), b.side("B"), threshold))
+fn compared<'a>(a: &'a Case, b: &'a Case, threshold: Option<f64>) -> Comparison<'a> {
+    Comparison::new(a.side("A"), b.side("B"), threshold)
+}
+
+fn verdict(a: &Case, b: &Case, threshold: Option<f64>) -> Verdict {
+    compared(a, b, threshold).verdict()
 }
 
 fn text(a: &Case, b: &Case, threshold: Option<f64>) -> String {
-    compared(a, b, threshold, |comparison| comparison.sheet().text())
+    compared(a, b, threshold).sheet().text()
 }
 
 #[test]
@@ -64,7 +69,7 @@ fn reports_side_by_side() {
 fn check_change(change: (&str, &str), expected: Verdict, words: &str) {
     let (a, b) = (Case::of("embedded.json", &[]), Case::of("embedded.json", &[change]));
     for (a, b) in [(&a, &b), (&b, &a)] {
-        assert_eq!(compared(a, b, None, Comparison::verdict), expected, "{change:?}");
+        assert_eq!(verdict(a, b, None), expected, "{change:?}");
         let text = text(a, b, None);
         assert!(text.contains(words), "{text}");
     }
@@ -107,9 +112,9 @@ fn draft_acceptance_counts_where_both_know_it() {
     let (mut a, mut b) = (Case::of("embedded.json", &[]), Case::of("embedded.json", &[]));
     let id = || "performance-short-r2".to_string();
     a.drafts.insert(id(), (8, 5));
-    assert_eq!(compared(&a, &b, None, Comparison::verdict), Verdict::Comparable);
+    assert_eq!(verdict(&a, &b, None), Verdict::Comparable);
     b.drafts.insert(id(), (8, 6));
-    assert_eq!(compared(&a, &b, None, Comparison::verdict), Verdict::Refused);
+    assert_eq!(verdict(&a, &b, None), Verdict::Refused);
     let text = text(&a, &b, None);
     let words = "draft acceptance differs in 1 of 3 pairs, as in 5 of 8 and 6 of 8";
     assert!(text.contains(words), "{text}");
@@ -120,7 +125,7 @@ fn a_rejected_report_is_not_compared() {
     let (a, mut b) = (Case::of("embedded.json", &[]), Case::of("embedded.json", &[]));
     let subject = Subject { report: b"null", directory: None, rebuilt: None, protocols: &[] };
     b.outcome = check(&subject);
-    assert_eq!(compared(&a, &b, None, Comparison::verdict), Verdict::Incomparable);
+    assert_eq!(verdict(&a, &b, None), Verdict::Incomparable);
 }
 
 #[test]
@@ -129,7 +134,6 @@ fn without_a_threshold_nothing_regresses() {
     let slow: Vec<String> = (1..10).map(|at| format!("/requests/{at}/timings/total_s")).collect();
     let slow: Vec<_> = slow.iter().map(|pointer| (pointer.as_str(), "9.5")).collect();
     let slow = Case::of("embedded.json", &slow);
-    let verdict = |a, b, threshold| compared(a, b, threshold, Comparison::verdict);
     assert_eq!(verdict(&fast, &slow, None), Verdict::Comparable);
     assert_eq!(verdict(&fast, &slow, Some(5.0)), Verdict::Regressed);
     assert_eq!(verdict(&slow, &fast, Some(5.0)), Verdict::Comparable);
@@ -167,8 +171,7 @@ proptest! {
         b in figures(),
         threshold in prop::option::of(0.0..50.0_f64),
     ) {
-        let there = Comparison::new(a.side("A"), b.side("B"), threshold);
-        let back = Comparison::new(b.side("A"), a.side("B"), threshold);
+        let (there, back) = (compared(&a, &b, threshold), compared(&b, &a, threshold));
         prop_assert_eq!(there.groups.len(), back.groups.len());
         let mirrored = |change| match change {
             Change::Slower => Change::Faster,
@@ -188,12 +191,11 @@ proptest! {
     fn whatever_parses_is_compared(a in hostile::report(), b in hostile::report()) {
         let (a, b) = (Case::new(a), Case::new(b));
         for (a, b) in [(&a, &b), (&b, &a), (&a, &a)] {
-            compared(a, b, Some(5.0), |comparison| {
-                let sheet = comparison.sheet();
-                sheet.text() + &sheet.markdown() + &sheet.csv() + &sheet.json()
-            });
+            let comparison = compared(a, b, Some(5.0));
+            let sheet = comparison.sheet();
+            let _ = [sheet.text(), sheet.markdown(), sheet.csv(), sheet.json()];
         }
-        let verdict = |a, b| compared(a, b, None, Comparison::verdict);
+        let verdict = |a, b| verdict(a, b, None);
         prop_assert_eq!(verdict(&a, &b), verdict(&b, &a));
     }
 }
