@@ -1,8 +1,11 @@
 //! The command line: flags, and the orders they amount to. It reads no environment and prints
 //! nothing; what it cannot use it refuses in words.
 
+mod compare;
 mod explain;
+mod html;
 mod self_test;
+mod show;
 
 use argh::{FromArgValue, FromArgs};
 use self_test::SelfTestCommand;
@@ -19,7 +22,10 @@ use strata_harness::redact::Redactor;
 use strata_harness::run::profile::{Profile, group_names};
 use strata_harness::run::{Order, Target};
 
+pub(crate) use compare::CompareCommand;
 pub(crate) use explain::ExplainCommand;
+pub(crate) use html::HtmlCommand;
+pub(crate) use show::ShowCommand;
 
 /// Longest limit on a request: a day.
 const MAX_TIMEOUT_S: f64 = 86_400.0;
@@ -34,6 +40,7 @@ const MAX_OPTIONS_BYTES: u64 = 1 << 20;
     error_code(2, "usage or unusable input"),
     error_code(3, "the run finished but does not conform"),
     error_code(4, "check found errors"),
+    error_code(5, "a comparison regressed, or a ratio was refused"),
     error_code(6, "the server could not be reached or broke the protocol"),
     error_code(130, "interrupted; a partial, valid report is written")
 )]
@@ -51,6 +58,9 @@ pub(crate) enum Command {
     Rebuild(RebuildCommand),
     SelfTest(SelfTestCommand),
     Explain(ExplainCommand),
+    Show(ShowCommand),
+    Compare(CompareCommand),
+    Html(HtmlCommand),
 }
 
 /// Review a report, or the folder of a run with all its files, rule by rule.

@@ -8,6 +8,7 @@ pub(crate) enum Exit {
     Usage = 2,
     Nonconforming = 3,
     Rejected = 4,
+    Refused = 5,
     Unreachable = 6,
     Interrupted = 130,
 }

@@ -6,12 +6,14 @@
 
 pub mod check;
 pub mod client;
+pub mod compare;
 pub mod config;
 pub mod corpus;
 pub mod digest;
 pub mod fact;
 #[cfg(test)]
 mod fixture;
+pub mod html;
 pub mod json;
 pub mod manifest;
 pub mod plain_file;
@@ -28,3 +30,4 @@ pub mod self_test;
 pub mod shell;
 mod text;
 pub mod version;
+pub mod view;

@@ -71,6 +71,9 @@ fn dispatch(arguments: &[String]) -> Result<Exit, Failure> {
         Ok(Cli { command: Command::Rebuild(command) }) => rebuild_command(&command),
         Ok(Cli { command: Command::SelfTest(command) }) => print(command.answer()),
         Ok(Cli { command: Command::Explain(command) }) => print(command.answer()),
+        Ok(Cli { command: Command::Show(command) }) => print(command.answer()),
+        Ok(Cli { command: Command::Compare(command) }) => print(command.answer()),
+        Ok(Cli { command: Command::Html(command) }) => print(command.answer()),
         Err(early) if early.status.is_ok() => {
             write(&format!("{}\n", early.output.trim_end()))?;
             Ok(Exit::Well)

@@ -2,6 +2,8 @@
 //! numbers, which is what a rule about printed digits needs, and is total: any bytes give a value
 //! or an error with a place. It knows no report.
 
+#[cfg(test)]
+pub(crate) mod hostile;
 mod number;
 mod parse;
 mod pointer;
