@@ -8,8 +8,8 @@ use std::fmt::Write;
 /// How many ids are named beside one that is not known.
 const NEAR: usize = 3;
 
-/// Each rule of `ids` in full, or all rules with a line each if there is none. An id may be in lower
-/// case. `Err` names the ids that are near one that is not known.
+/// Each rule of `ids` in full, or all rules with a line each if there is none. An id may be in
+/// lower case. `Err` names the ids that are near one that is not known.
 pub fn explain(ids: &[String]) -> Result<String, String> {
     if ids.is_empty() {
         return Ok(rules().iter().map(line).collect());

@@ -135,7 +135,7 @@ pub(super) fn model_id_ends_in_quantization(report: &Report, log: &mut Log) {
 }
 
 fn gpus<'a>(report: &Report<'a>) -> impl Iterator<Item = (usize, &'a Value)> {
-    report.at("/hardware/gpus").map(Value::items).unwrap_or_default().iter().enumerate()
+    report.list("/hardware/gpus").iter().enumerate()
 }
 
 pub(super) fn gpu_memory_is_whole_mib(report: &Report, log: &mut Log) {

@@ -1,40 +1,48 @@
 //! Nulls and their reasons: every unknown is named in `missing`, and nothing else is.
 
 use super::report::{Report, printed, quoted};
-use super::rule::{Log, breach};
+use super::rule::{Log, MAX_FINDINGS, breach};
 use crate::json::{Path, Value, escape};
 use std::collections::HashMap;
 
 /// Longest pointer of a null, in bytes, for which there can be a reason.
 const MAX_POINTER: usize = 512;
 
-/// Calls `visit` with every null outside `missing` in the order of the document, by its pointer if
-/// that is not too long, and with the way to it for messages.
-fn each_null(report: &Report, mut visit: impl FnMut(Option<&str>, &Path)) {
-    report.root.walk(&mut |place, value| {
-        if value.is_null() {
-            let pointer = place.within(MAX_POINTER);
-            if !pointer.as_ref().is_some_and(|pointer| pointer.starts_with("/missing/")) {
-                visit(pointer.as_deref(), place);
+/// The nulls of a document beside the reasons in `missing`, found in one walk.
+pub(super) struct Nulls<'a> {
+    reasons: &'a [(String, Value)],
+    /// The reason of each null that has one, in the order of the document, as an index.
+    named: Vec<usize>,
+    /// How many nulls have none, and the places of the first.
+    unnamed: usize,
+    first: Vec<String>,
+}
+
+impl<'a> Nulls<'a> {
+    pub(super) fn new(root: &'a Value) -> Nulls<'a> {
+        let reasons = root.get("missing").map(Value::entries).unwrap_or_default();
+        let keys = reasons.iter().enumerate().map(|(index, (key, _))| (key.as_str(), index));
+        let keys: HashMap<&str, usize> = keys.collect();
+        let mut nulls = Nulls { reasons, named: Vec::new(), unnamed: 0, first: Vec::new() };
+        root.walk(&mut |place, value| {
+            if value.is_null() {
+                let pointer = place.within(MAX_POINTER);
+                match pointer.as_deref() {
+                    Some(pointer) if pointer.starts_with("/missing/") => {}
+                    Some(pointer) if keys.contains_key(pointer) => nulls.named.push(keys[pointer]),
+                    _ => nulls.add_unnamed(place),
+                }
             }
-        }
-    });
-}
+        });
+        nulls
+    }
 
-fn reasons<'a>(report: &Report<'a>) -> &'a [(String, Value)] {
-    report.root.get("missing").map(Value::entries).unwrap_or_default()
-}
-
-/// The keys of `missing`, each with whether it is the pointer of a null.
-fn keys<'a>(report: &Report<'a>) -> HashMap<&'a str, bool> {
-    let mut keys: HashMap<&str, bool> =
-        reasons(report).iter().map(|(key, _)| (key.as_str(), false)).collect();
-    each_null(report, |pointer, _| {
-        if let Some(found) = pointer.and_then(|pointer| keys.get_mut(pointer)) {
-            *found = true;
+    fn add_unnamed(&mut self, place: &Path) {
+        self.unnamed += 1;
+        if self.first.len() < MAX_FINDINGS {
+            self.first.push(place.brief());
         }
-    });
-    keys
+    }
 }
 
 fn place(key: &str) -> String {
@@ -42,36 +50,38 @@ fn place(key: &str) -> String {
 }
 
 pub(super) fn every_null_has_a_reason(report: &Report, log: &mut Log) {
-    let keys = keys(report);
-    each_null(report, |pointer, place| {
-        log.judge(pointer.is_some_and(|pointer| keys.contains_key(pointer)), || {
-            breach(place.brief(), "a reason in /missing, or a value", "null")
+    let Nulls { reasons, named, unnamed, first } = &report.nulls;
+    for index in 0..*unnamed {
+        log.judge(false, || {
+            let at = first.get(index).cloned().unwrap_or_default();
+            breach(at, "a reason in /missing, or a value", "null")
         });
-    });
-    for (key, _) in reasons(report) {
-        log.judge(keys[key.as_str()], || breach(place(key), "the pointer of a null", quoted(key)));
+    }
+    let mut of_a_null = vec![false; reasons.len()];
+    for index in named {
+        log.judge(true, || unreachable!("it holds"));
+        of_a_null[*index] = true;
+    }
+    for ((key, _), of_a_null) in reasons.iter().zip(of_a_null) {
+        log.judge(of_a_null, || breach(place(key), "the pointer of a null", quoted(key)));
     }
 }
 
 pub(super) fn reasons_in_document_order(report: &Report, log: &mut Log) {
-    let keys = keys(report);
-    let mut found = reasons(report).iter().map(|(key, _)| key.as_str()).filter(|key| keys[key]);
-    let mut astray = None;
-    each_null(report, |pointer, _| {
-        let named = pointer.filter(|pointer| astray.is_none() && keys.contains_key(pointer));
-        if let Some(pointer) = named {
-            let next = found.next().filter(|key| *key != pointer);
-            astray = next.map(|key| (pointer.to_string(), key));
-        }
-    });
+    let Nulls { reasons, named, .. } = &report.nulls;
+    let mut sorted = named.clone();
+    sorted.sort_unstable();
+    let astray = named.iter().zip(&sorted).find(|(wanted, found)| wanted != found);
     log.judge(astray.is_none(), || {
-        let (wanted, found) = astray.expect("judged above");
-        breach(place(found), format!("{} before it", quoted(&wanted)), quoted(found))
+        let (wanted, found) = astray.map_or(("", ""), |(wanted, found)| {
+            (reasons[*wanted].0.as_str(), reasons[*found].0.as_str())
+        });
+        breach(place(found), format!("{} before it", quoted(wanted)), quoted(found))
     });
 }
 
 pub(super) fn reasons_are_words(report: &Report, log: &mut Log) {
-    for (key, reason) in reasons(report) {
+    for (key, reason) in report.nulls.reasons {
         log.judge(reason.as_str().is_some_and(|reason| !reason.trim().is_empty()), || {
             breach(place(key), "a reason in words", printed(Some(reason)))
         });
@@ -93,7 +103,7 @@ const FIXED: [(&str, &str); 5] = [
 pub(super) fn request_reasons_are_fixed(report: &Report, log: &mut Log) {
     let missing = report.root.get("missing");
     let by_key: HashMap<&str, &Value> =
-        reasons(report).iter().map(|(key, reason)| (key.as_str(), reason)).collect();
+        report.nulls.reasons.iter().map(|(key, reason)| (key.as_str(), reason)).collect();
     if missing.is_none() {
         return;
     }

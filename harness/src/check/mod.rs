@@ -1,7 +1,7 @@
 //! Reviews a report, anybody's, rule by rule. What a rule says is in the rule book, which function
-//! states it in the table of `rules`; functions lie by subject. Everything that depends on a plan comes from the protocol that the report names. The
-//! review is total: any bytes end in an outcome. It prints nothing and reads no file but those of a
-//! folder that is handed to it.
+//! states it in the table of `rules`; functions lie by subject. Everything that depends on a plan
+//! comes from the protocol that the report names. The review is total: any bytes end in an outcome.
+//! It prints nothing and reads no file but those of a folder that is handed to it.
 
 mod book;
 mod command;
@@ -103,6 +103,7 @@ pub(crate) fn review(root: &Value, subject: &Subject) -> Outcome {
         requests: report::requests(root, &plan),
         summaries: report::summaries(root),
         command: command::Command::new(command),
+        nulls: missing::Nulls::new(root),
         directory: subject.directory,
         bytes: subject.report,
         rebuilt: subject.rebuilt,

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 /// The entries of `/model/files`.
 pub(super) fn model_files<'a>(report: &Report<'a>) -> &'a [Value] {
-    report.at("/model/files").map(Value::items).unwrap_or_default()
+    report.list("/model/files")
 }
 
 /// The name of each entry with its index.

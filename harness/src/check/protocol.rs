@@ -5,6 +5,7 @@ use super::report::{Report, printed, quoted};
 use super::rule::{Log, breach};
 use super::shape::sampling_keys;
 use crate::json::Value;
+use crate::report::assemble::TEMPLATE_PATH;
 use serde_json::Value as Json;
 
 /// Of a run that says itself that it did not follow the protocol, that it did not is no news.
@@ -25,6 +26,13 @@ pub(super) fn protocol_is_known(report: &Report, log: &mut Log) {
             breach(at, quoted(wanted), printed(report.at(at)))
         });
     }
+    let (at, wanted) = ("/protocol/model_card_revision", protocol.model_card_revision.as_deref());
+    let Some(found) = report.at(at) else { return };
+    log.judge_unless(
+        admitted,
+        found.as_str() == wanted && (found.is_null() == wanted.is_none()),
+        || breach(at, wanted.map_or("null".to_string(), quoted), printed(Some(found))),
+    );
 }
 
 /// A draft may still change under the same name.
@@ -70,9 +78,13 @@ pub(super) fn sampling_is_the_protocols(report: &Report, log: &mut Log) {
 }
 
 pub(super) fn template_is_the_protocols(report: &Report, log: &mut Log) {
+    let path = "/configuration/template/path";
+    if let Some(found) = report.text(path) {
+        log.judge(found == TEMPLATE_PATH, || breach(path, quoted(TEMPLATE_PATH), quoted(found)));
+    }
     let Some(pinned) = report.protocol.and_then(|protocol| protocol.template_sha256.as_ref())
     else {
-        return log.idle("the protocol leaves the template to the model");
+        return; // the protocol leaves the template to the model
     };
     let at = "/configuration/template/sha256";
     let admitted = report.admits("chat template");

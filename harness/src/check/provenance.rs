@@ -4,7 +4,7 @@
 use super::report::{Report, printed, quoted};
 use super::rule::{Log, breach};
 use crate::digest::is_sha256;
-use crate::json::{self, Value, escape};
+use crate::json::{self, Value};
 use crate::manifest::{self, NAME as MANIFEST};
 use crate::redact::is_private;
 use std::collections::{BTreeMap, HashSet};
@@ -26,7 +26,7 @@ struct Artifact<'a> {
 }
 
 fn artifacts<'a>(report: &Report<'a>) -> Vec<Artifact<'a>> {
-    let items = report.root.get("artifacts").map(Value::items).unwrap_or_default();
+    let items = report.list("/artifacts");
     let text = |item: &'a Value, key: &str| item.get(key).and_then(Value::as_str).unwrap_or("");
     let artifact = |item| Artifact {
         kind: text(item, "kind"),
@@ -200,8 +200,7 @@ pub(super) fn no_secret_and_no_home(report: &Report, log: &mut Log) {
         }
         for (key, _) in value.entries() {
             log.judge(!is_private(key), || {
-                let at = format!("{}/{}", place.brief(), escape(key));
-                breach(at, "no home folder and no key", quoted(key))
+                breach(place.key(key).brief(), "no home folder and no key", quoted(key))
             });
         }
     });

@@ -4,6 +4,7 @@
 
 use super::command::Command;
 use super::directory::Directory;
+use super::missing::Nulls;
 use crate::json::Value;
 use crate::plan::Planned;
 use crate::protocol::{PhaseName, Protocol};
@@ -21,6 +22,8 @@ pub(super) struct Report<'a> {
     pub(super) requests: Vec<Request<'a>>,
     pub(super) summaries: Vec<Summary<'a>>,
     pub(super) command: Command<'a>,
+    /// The nulls of the document beside the reasons in `missing`.
+    pub(super) nulls: Nulls<'a>,
     /// The folder of the report, where it is at hand.
     pub(super) directory: Option<&'a Directory>,
     /// The report's bytes.
@@ -41,6 +44,12 @@ impl<'a> Report<'a> {
             Some(rest) if self.wrapper => format!("/selected_run{rest}"),
             _ => pointer.to_string(),
         }
+    }
+
+    /// The items of a list, as many as are looked at.
+    pub(super) fn list(&self, pointer: &str) -> &'a [Value] {
+        let items = self.at(pointer).map(Value::items).unwrap_or_default();
+        &items[..items.len().min(MAX_ITEMS)]
     }
 
     pub(super) fn text(&self, pointer: &str) -> Option<&'a str> {
@@ -66,8 +75,7 @@ impl<'a> Report<'a> {
 
     /// Why the run does not conform, by its own account.
     pub(super) fn status_reasons(&self) -> impl Iterator<Item = &'a str> {
-        let reasons = self.at("/extensions/status_reasons").map(Value::items).unwrap_or_default();
-        reasons.iter().filter_map(Value::as_str)
+        self.list("/extensions/status_reasons").iter().filter_map(Value::as_str)
     }
 
     /// Whether the report says itself that it does not conform because of this.
@@ -244,6 +252,9 @@ pub(super) fn summaries(root: &Value) -> Vec<Summary<'_>> {
 
 /// Most requests that are looked at; that there are more is an error.
 pub(super) const MAX_REQUESTS: usize = 10_000;
+/// Most items of any other list that are looked at; that there are more is an error where the list
+/// is one of the format.
+pub(super) const MAX_ITEMS: usize = 1_000;
 /// Most summaries that are looked at; that there are more is an error.
 pub(super) const MAX_SUMMARIES: usize = 1_000;
 

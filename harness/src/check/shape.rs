@@ -1,9 +1,9 @@
 //! The form of a report: one document, no key twice, every field there with its type. Fields and
 //! types are a table; what a figure means is the business of the other rules.
 
-use super::report::{MAX_REQUESTS, MAX_SUMMARIES, Report, printed, quoted};
+use super::report::{MAX_ITEMS, MAX_REQUESTS, MAX_SUMMARIES, Report, printed, quoted};
 use super::rule::{Log, breach};
-use crate::json::{Value, escape};
+use crate::json::{Path, Value};
 
 /// The reference format's name.
 pub(super) const FORMAT: &str = "strata-standard-benchmark";
@@ -70,11 +70,11 @@ pub(super) fn kept_blocks(report: &Report, log: &mut Log) {
     for block in BLOCKS.iter().filter(|block| !block.only_full) {
         let steps: Vec<&str> = block.at.split('/').skip(1).collect();
         let wanted: Vec<&str> = block.fields().map(|(name, _)| name).collect();
-        for_each(report.root, String::new(), &steps, true, &mut |place, value| {
+        for_each(report.root, &Path::ROOT, &steps, true, &mut |place, value| {
             let found: Vec<&str> =
                 keys(value).into_iter().filter(|key| wanted.contains(key)).collect();
             log.judge(found.len() < wanted.len() || found == wanted, || {
-                breach(place, wanted.join(", "), found.join(", "))
+                breach(place.brief(), wanted.join(", "), found.join(", "))
             });
         });
     }
@@ -90,25 +90,21 @@ pub(super) fn no_key_twice(report: &Report, log: &mut Log) {
         keys.sort_unstable();
         for pair in keys.windows(2) {
             log.judge(pair[0] != pair[1], || {
-                breach(
-                    format!("{}/{}", place.brief(), escape(pair[0])),
-                    "one value",
-                    "another before it",
-                )
+                breach(place.key(pair[0]).brief(), "one value", "another before it")
             });
         }
     });
 }
 
 pub(super) fn fields_and_types(report: &Report, log: &mut Log) {
-    for (list, most) in [("/requests", MAX_REQUESTS), ("/summaries", MAX_SUMMARIES)] {
+    for (list, most) in LISTS {
         let found = report.at(list).map(Value::items).unwrap_or_default().len();
         log.judge(found <= most, || breach(list, format!("at most {most} entries"), found));
     }
     for block in BLOCKS.iter().filter(|block| !(report.wrapper && block.only_full)) {
         let steps: Vec<&str> = block.at.split('/').skip(1).collect();
         let fields: Vec<(&str, Form)> = block.fields().collect();
-        for_each(report.root, String::new(), &steps, report.wrapper, &mut |place, value| {
+        for_each(report.root, &Path::ROOT, &steps, report.wrapper, &mut |place, value| {
             if let Value::Object(entries) = value {
                 judge_fields(log, &fields, place, entries, block.open);
             } // if not, that is judged where it is a field
@@ -119,33 +115,34 @@ pub(super) fn fields_and_types(report: &Report, log: &mut Log) {
 /// Calls `visit` with every value that a pattern leads to; `*` is any item or key.
 fn for_each(
     value: &Value,
-    place: String,
+    place: &Path,
     steps: &[&str],
     wrapper: bool,
-    visit: &mut impl FnMut(&str, &Value),
+    visit: &mut impl FnMut(&Path, &Value),
 ) {
     let Some((&step, rest)) = steps.split_first() else {
-        return visit(&place, value);
+        return visit(place, value);
     };
-    let step = if wrapper && place.is_empty() && step == "run" { "selected_run" } else { step };
+    let renamed = wrapper && place.is_root() && step == "run";
+    let step = if renamed { "selected_run" } else { step };
     if step != "*" {
         if let Some(next) = value.get(step) {
-            for_each(next, format!("{place}/{step}"), rest, wrapper, visit);
+            for_each(next, &place.key(step), rest, wrapper, visit);
         }
         return;
     }
     for (index, item) in value.items().iter().enumerate() {
-        for_each(item, format!("{place}/{index}"), rest, wrapper, visit);
+        for_each(item, &place.item(index), rest, wrapper, visit);
     }
     for (key, item) in value.entries() {
-        for_each(item, format!("{place}/{}", escape(key)), rest, wrapper, visit);
+        for_each(item, &place.key(key), rest, wrapper, visit);
     }
 }
 
 fn judge_fields(
     log: &mut Log,
     fields: &[(&str, Form)],
-    place: &str,
+    place: &Path,
     entries: &[(String, Value)],
     open: bool,
 ) {
@@ -157,7 +154,7 @@ fn judge_fields(
         let found = entry.map(|(_, value)| value);
         known += usize::from(found.is_some());
         log.judge(found.is_some_and(|found| form.allows(found)), || {
-            breach(format!("{place}/{name}"), form.words(), printed(found))
+            breach(place.key(name).brief(), form.words(), printed(found))
         });
     }
     if open || known == entries.len() {
@@ -165,10 +162,22 @@ fn judge_fields(
     }
     for (key, found) in entries {
         log.judge(fields.iter().any(|(name, _)| name == key), || {
-            breach(format!("{place}/{}", escape(key)), "no such field", printed(Some(found)))
+            breach(place.key(key).brief(), "no such field", printed(Some(found)))
         });
     }
 }
+
+/// Lists that are looked at to their end, and how far that may be.
+const LISTS: [(&str, usize); 8] = [
+    ("/requests", MAX_REQUESTS),
+    ("/summaries", MAX_SUMMARIES),
+    ("/hardware/gpus", MAX_ITEMS),
+    ("/model/files", MAX_ITEMS),
+    ("/artifacts", MAX_ITEMS),
+    ("/extensions/status_reasons", MAX_ITEMS),
+    ("/gpu_unlock/devices", MAX_ITEMS),
+    ("/excluded_runs", MAX_ITEMS),
+];
 
 /// An object of the format.
 struct Block {

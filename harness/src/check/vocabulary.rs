@@ -70,7 +70,7 @@ pub(super) fn build_and_track_are_known(report: &Report, log: &mut Log) {
 }
 
 pub(super) fn memory_kind_is_known(report: &Report, log: &mut Log) {
-    let gpus = report.at("/hardware/gpus").map(Value::items).unwrap_or_default();
+    let gpus = report.list("/hardware/gpus");
     for (index, gpu) in gpus.iter().enumerate() {
         if let Some(kind) = gpu.get("memory_kind").and_then(Value::as_str) {
             let words = &VOCABULARY.memory_kind;

@@ -10,7 +10,6 @@ mod pointer;
 
 pub use number::Number;
 pub use parse::{Error, Problem, parse};
-use pointer::Step;
 pub use pointer::{Path, compare, escape};
 
 use std::collections::HashMap;
@@ -140,7 +139,7 @@ impl Value {
     /// Calls `visit` with every value from this one down and the way to it, in the order of the
     /// document.
     pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&Path, &'a Value)) {
-        self.walk_from(&Path(None), visit);
+        self.walk_from(&Path::ROOT, visit);
     }
 
     /// As [`Value::walk`], each value beside the one that stands at its place in `other`, if any.
@@ -150,7 +149,7 @@ impl Value {
         other: Option<&'a Value>,
         visit: &mut impl FnMut(&Path, &'a Value, Option<&'a Value>),
     ) {
-        self.walk_beside_from(other, &Path(None), visit);
+        self.walk_beside_from(other, &Path::ROOT, visit);
     }
 
     fn walk_beside_from<'a>(
@@ -162,7 +161,7 @@ impl Value {
         visit(here, self, other);
         let items = other.map(Value::items).unwrap_or_default();
         for (index, item) in self.items().iter().enumerate() {
-            let here = Path(Some((here, Step::Index(index))));
+            let here = here.item(index);
             item.walk_beside_from(items.get(index), &here, visit);
         }
         if self.entries().is_empty() {
@@ -172,7 +171,7 @@ impl Value {
         let by_key: HashMap<&str, &Value> =
             entries.iter().map(|(key, value)| (key.as_str(), value)).collect();
         for (key, value) in self.entries() {
-            let here = Path(Some((here, Step::Key(key))));
+            let here = here.key(key);
             value.walk_beside_from(by_key.get(key.as_str()).copied(), &here, visit);
         }
     }
@@ -180,10 +179,10 @@ impl Value {
     fn walk_from<'a>(&'a self, here: &Path, visit: &mut impl FnMut(&Path, &'a Value)) {
         visit(here, self);
         for (index, item) in self.items().iter().enumerate() {
-            item.walk_from(&Path(Some((here, Step::Index(index)))), visit);
+            item.walk_from(&here.item(index), visit);
         }
         for (key, value) in self.entries() {
-            value.walk_from(&Path(Some((here, Step::Key(key)))), visit);
+            value.walk_from(&here.key(key), visit);
         }
     }
 }

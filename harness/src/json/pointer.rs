@@ -23,18 +23,45 @@ pub fn compare(a: &str, b: &str) -> Ordering {
 
 /// The way to a value, from the value upwards; prints as a pointer.
 #[derive(Debug, Clone, Copy)]
-pub struct Path<'a>(pub(super) Option<(&'a Path<'a>, Step<'a>)>);
+pub struct Path<'a>(Option<(&'a Path<'a>, Step<'a>)>);
 
-impl Path<'_> {
+impl<'a> Path<'a> {
+    /// The way to the document itself.
+    pub const ROOT: Path<'static> = Path(None);
+
+    /// Whether this is the way to the document itself.
+    pub const fn is_root(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The way to an item of the array here.
+    pub const fn item(&'a self, index: usize) -> Path<'a> {
+        Path(Some((self, Step::Index(index))))
+    }
+
+    /// The way to a key of the object here.
+    pub const fn key(&'a self, key: &'a str) -> Path<'a> {
+        Path(Some((self, Step::Key(key))))
+    }
+
     /// The pointer, if it has at most about this many bytes: a document of a million nulls below one
     /// long key has no room for all of theirs.
     pub fn within(&self, most: usize) -> Option<String> {
-        let (mut bytes, mut at) = (0, self);
-        while let Some((parent, step)) = &at.0 {
-            bytes += step.bytes();
-            at = parent;
+        let mut pointer = String::new();
+        self.write_within(most, &mut pointer).then_some(pointer)
+    }
+
+    fn write_within(&self, most: usize, pointer: &mut String) -> bool {
+        let Some((parent, step)) = self.0 else { return true };
+        if !parent.write_within(most, pointer) || pointer.len() + step.bytes() > most {
+            return false;
         }
-        (bytes <= most).then(|| self.to_string())
+        pointer.push('/');
+        match step {
+            Step::Index(index) => pointer.push_str(&index.to_string()),
+            Step::Key(key) => pointer.push_str(&escape(key)),
+        }
+        true
     }
 
     /// The pointer for a message: of each step no more than its first characters.
@@ -55,7 +82,7 @@ const MOST_OF_A_KEY: usize = 400;
 
 /// The last step of a way.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Step<'a> {
+enum Step<'a> {
     Index(usize),
     Key(&'a str),
 }

@@ -18,6 +18,7 @@ fn help_texts() {
     insta::assert_snapshot!("help_run", help(&["run", "--help"]));
     insta::assert_snapshot!("help_check", help(&["check", "--help"]));
     insta::assert_snapshot!("help_rebuild", help(&["rebuild", "--help"]));
+    insta::assert_snapshot!("help_explain", help(&["explain", "--help"]));
     insta::assert_snapshot!("help_self_test", help(&["self-test", "--help"]));
 }
 

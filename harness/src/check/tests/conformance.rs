@@ -1,5 +1,5 @@
-//! Every rule is words, a function, a counter-example and cases that pass and fail, and none of them
-//! without the others. Cases are data: any implementation of the rules can run them.
+//! Every rule is words, a function, a counter-example and cases that pass and fail, and none of
+//! them without the others. Cases are data: any implementation of the rules can run them.
 
 use super::cases::{Bases, open};
 use super::{Bench, failures, path, read};

@@ -7,7 +7,7 @@ use crate::json::Value;
 const DEVICES: &str = "/gpu_unlock/devices";
 
 fn devices<'a>(report: &Report<'a>) -> &'a [Value] {
-    report.at(DEVICES).map(Value::items).unwrap_or_default()
+    report.list(DEVICES)
 }
 
 fn bus_id(device: &Value) -> Option<&str> {
@@ -53,10 +53,10 @@ pub(in crate::check) fn event_says_unlocked(report: &Report, log: &mut Log) {
 }
 
 pub(in crate::check) fn used_devices_are_the_gpus(report: &Report, log: &mut Log) {
-    let Some(gpus) = report.at("/hardware/gpus").map(Value::items) else { return };
     if devices(report).is_empty() {
         return;
     }
+    let gpus = report.list("/hardware/gpus");
     let used = |device: &&Value| {
         device.get("used_for_strata_inference").and_then(Value::as_bool) == Some(true)
     };

@@ -50,7 +50,7 @@ fn selected<'a>(report: &Report<'a>) -> Option<Observation<'a>> {
 
 /// That of the selected run and those of the excluded ones.
 fn all<'a>(report: &Report<'a>) -> Vec<Observation<'a>> {
-    let runs = report.at("/excluded_runs").map(Value::items).unwrap_or_default();
+    let runs = report.list("/excluded_runs");
     let excluded = runs.iter().enumerate().filter_map(|(index, run)| {
         let value = run.get("resource_observation")?;
         Some(Observation { at: format!("/excluded_runs/{index}/resource_observation"), value })
@@ -133,7 +133,7 @@ fn device_memory(report: &Report, device: &str) -> Option<i128> {
         text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
     };
     let wanted = plain(device);
-    let gpus = report.at("/hardware/gpus").map(Value::items).unwrap_or_default();
+    let gpus = report.list("/hardware/gpus");
     let named = |gpu: &&Value| {
         gpu.get("name").and_then(Value::as_str).is_some_and(|name| plain(name).contains(&wanted))
     };
@@ -148,8 +148,8 @@ pub(in crate::check) fn samples_fill_the_window(report: &Report, log: &mut Log) 
         return;
     };
     let Some(samples) = seen.bytes("sample_count") else { return };
-    let span = samples * SAMPLE_S * 1_000_000_000;
-    log.judge(10 * (span - window).abs() <= window, || {
+    let span = samples.saturating_mul(SAMPLE_S * 1_000_000_000);
+    log.judge(span.abs_diff(window) <= window.unsigned_abs() / 10, || {
         let window = decimal(window, 9);
         let expected = format!("one per {SAMPLE_S} s over {window} s, within 10 %");
         breach(seen.place("sample_count"), expected, samples)

@@ -7,7 +7,7 @@ use crate::json::Value;
 
 /// The excluded runs, each with its pointer.
 fn excluded<'a>(report: &Report<'a>) -> impl Iterator<Item = (String, &'a Value)> {
-    let runs = report.at("/excluded_runs").map(Value::items).unwrap_or_default();
+    let runs = report.list("/excluded_runs");
     runs.iter().enumerate().map(|(index, run)| (format!("/excluded_runs/{index}"), run))
 }
 
