@@ -50,7 +50,7 @@ pub(crate) fn shows_reasoning(text: &str) -> bool {
             let start = rest.get(..mark.len());
             start.is_some_and(|start| start.eq_ignore_ascii_case(mark.as_bytes()))
         };
-        REASONING.iter().any(|mark| begins(&mark))
+        REASONING.iter().any(begins)
     })
 }
 
@@ -147,6 +147,14 @@ mod tests {
         let all = ('\0'..=char::MAX).collect::<String>();
         // Unicode 16: Default_Ignorable_Code_Point has 4174 code points.
         assert_eq!(all.chars().count() - visible(&all).chars().count(), 4174);
+    }
+
+    #[test]
+    fn the_specification_lists_the_same_characters() {
+        let spec = include_str!("../../spec/protocol.md");
+        for list in [&[AROUND, AFTER, ENDS, WIDE_ENDS][..], &REASONING].concat() {
+            assert!(spec.contains(&format!("`{list}`")), "{list}");
+        }
     }
 
     #[test]

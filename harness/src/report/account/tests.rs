@@ -278,3 +278,52 @@ fn a_failed_request_has_an_error_and_no_figure() {
     assert_eq!(missing["/timings/total_s"], "the request failed");
     assert_eq!(account.failure, Some(FailureKind::Breach));
 }
+
+/// The evaluation of the sanity case, which asks for `Hi there`, after these events.
+fn check_judged(events: &[&str], passed: bool, reason: &str) {
+    let protocol = protocol();
+    let planned = plan(&protocol, false).pop().unwrap();
+    let events: Vec<(u64, &str)> = (1..).zip(events.iter().copied()).collect();
+    let lines = outputs(std::slice::from_ref(&planned), &[Script::events(&events)], 0);
+    let attempts = crate::record::read(&lines).unwrap();
+    let context = Context {
+        first_dispatch_ns: 0,
+        passed_reasons: &protocol.passed_reasons,
+        not_sent: "not sent",
+    };
+    let account = account(&planned, attempts.first(), &context, &mut Reasons::default().at(""));
+    let found = account.row.evaluation.unwrap();
+    assert_eq!((found.passed, found.reason.as_str()), (passed, reason), "{events:?}");
+}
+
+#[test]
+fn only_an_answer_that_ended_is_judged() {
+    let event = |delta: &str, finish: &str| {
+        let choice = format!("{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}");
+        format!("data: {{\"choices\":[{choice}]}}\n\n")
+    };
+    let delta = |delta: &str| event(delta, "null");
+    let role = delta("{\"role\":\"assistant\",\"content\":\"\"}");
+    let thought = delta("{\"reasoning_content\":\"Hi there\"}");
+    let right = delta("{\"content\":\"Hi there\"}");
+    let call = delta("{\"tool_calls\":[{\"index\":0,\"function\":{\"name\":\"f\"}}]}");
+    let [stop, length, calls] =
+        ["stop", "length", "tool_calls"].map(|reason| event("{}", &format!("\"{reason}\"")));
+    let done = "data: [DONE]\n\n";
+    let cut = "cut off at the cap before the answer ended";
+    check_judged(&[&role, &thought, &right, &stop, done], true, "the exact expected text");
+    check_judged(&[&role, &thought, &stop, done], false, "no answer text");
+    check_judged(&[&thought, &length, done], false, cut);
+    check_judged(&[&right, &length, done], false, cut);
+    check_judged(&[&right, &call, &calls, done], false, "a tool call instead of text");
+    let left = delta("{\"content\":\"<think>Hm.</think>\"}");
+    check_judged(&[&left, &right, &stop, done], false, "reasoning left in the answer");
+    let error = "data: {\"error\":{\"message\":\"x\",\"code\":500}}\n\n";
+    let failed = "the request failed";
+    check_judged(&[&right, error, done], false, failed);
+    check_judged(&[&right, &stop], false, failed);
+    check_judged(&[&right, done], false, failed);
+    check_judged(&[&right, "data: {\n\n", &stop, done], false, failed);
+    check_judged(&[&role, done], false, failed);
+    check_judged(&[&role, &stop, done], false, failed);
+}
