@@ -230,16 +230,19 @@ fn side_by_side<'a>(a: &Report<'a>, b: &Report<'a>) -> Table<'a> {
     let rows = in_a.iter().filter_map(|row| {
         let other = *by_key.get(&key(row))?;
         let metric = METRICS.iter().find(|metric| metric.name == key(row).1);
-        let clock = metric.map_or("", |metric| match metric.clock {
-            Clock::Engine => "engine",
-            Clock::Client => "client",
-        });
+        let clock = metric.map(|metric| metric.clock);
         let figures = |report: &Report<'a>, row: &Row<'a>| {
-            ["/n", "/min", "/median", "/max"].map(|path| report.of(row, path))
+            let timed = |cell: Cell<'a>| match clock {
+                Some(clock) => cell.clocked(clock),
+                None => cell,
+            };
+            let [n, least, median, most] =
+                ["/n", "/min", "/median", "/max"].map(|path| report.of(row, path));
+            [n, timed(least), timed(median), timed(most)]
         };
         let names = [a.of(row, "/case_id"), a.of(row, "/metric"), a.of(row, "/unit")];
         let mut cells = names.to_vec();
-        cells.push(Cell::made(clock));
+        cells.push(Cell::made(clock.map_or("", Clock::as_str)));
         cells.extend(figures(a, row));
         cells.extend(figures(b, other));
         Some((String::new(), cells))

@@ -5,5 +5,6 @@
 mod command_line;
 mod engine;
 mod http;
+mod look;
 mod run;
 mod stub;
