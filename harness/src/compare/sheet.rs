@@ -4,7 +4,7 @@ use super::keys::{self, Difference};
 use super::pairs::Group;
 use super::ratio::{FEWEST, Ratio};
 use super::{Change, Comparison, Side, Verdict};
-use crate::view::{Cell, Clock, Column, Fact, Line, METRICS, Report, Row, Sheet, Table, verdict};
+use crate::view::{Cell, Clock, Column, Fact, Line, Report, Row, Sheet, Table, metric, verdict};
 use std::collections::HashMap;
 
 impl<'a> Comparison<'a> {
@@ -229,7 +229,7 @@ fn side_by_side<'a>(a: &Report<'a>, b: &Report<'a>) -> Table<'a> {
     let by_key: HashMap<_, &Row> = in_b.iter().map(|row| (key(row), row)).collect();
     let rows = in_a.iter().filter_map(|row| {
         let other = *by_key.get(&key(row))?;
-        let metric = METRICS.iter().find(|metric| metric.name == key(row).1);
+        let metric = metric(key(row).1);
         let clock = metric.map(|metric| metric.clock);
         let figures = |report: &Report<'a>, row: &Row<'a>| {
             let timed = |cell: Cell<'a>| match clock {

@@ -21,12 +21,13 @@ pub(super) fn charts(comparison: &Comparison) -> String {
     format!("<p class=legend>{LEGEND}</p>\n<div class=\"cases pairs\">\n{all}</div>")
 }
 
-const LEGEND: &str = "Every scale begins at 0. <span class=key><svg viewBox=\"-7 -7 14 14\"><circle \
-    class=ring r=4 /></svg> A</span> <span class=key><svg viewBox=\"-7 -7 14 14\"><path class=square \
+const LEGEND: &str = "Every scale begins at 0. \
+    <span class=key><svg viewBox=\"-7 -7 14 14\"><circle class=ring r=4 /></svg> A</span> \
+    <span class=key><svg viewBox=\"-7 -7 14 14\"><path class=square \
     d=\"M-5,0L0,-5L5,0L0,5Z\"/></svg> B</span>";
 
-const HEAD: &str = "<li class=head aria-hidden=true><span></span><span></span><span class=n>A</span>\
-    <span class=n>B</span></li>\n";
+const HEAD: &str = "<li class=head aria-hidden=true><span></span><span></span>\
+    <span class=n>A</span><span class=n>B</span></li>\n";
 
 fn one(comparison: &Comparison, group: &Group) -> String {
     let values = group.pairs.iter().flat_map(|pair| [drawn(&pair.a), drawn(&pair.b)]);

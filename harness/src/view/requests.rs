@@ -6,11 +6,11 @@ use crate::json::Value;
 
 /// A column of the table of requests, with the key of `sources` that says where it was read.
 #[derive(Debug, Clone, Copy)]
-pub struct Figure {
+struct Figure {
     /// How it is headed.
-    pub column: Column,
+    column: Column,
     /// In the request's `sources`; empty for words.
-    pub source: &'static str,
+    source: &'static str,
 }
 
 const fn word(name: &'static str, path: &'static str, detail: bool) -> Figure {
@@ -39,7 +39,7 @@ const fn client(name: &'static str, path: &'static str) -> Figure {
 }
 
 /// In the order of reading.
-pub const FIGURES: [Figure; 17] = [
+const FIGURES: [Figure; 17] = [
     word("id", "/id", false),
     word("seed", "/seed", true),
     word("status", "/status", false),

@@ -142,8 +142,10 @@ impl Table<'_> {
     /// Whether a column holds figures and nothing else, apart from gaps.
     pub fn is_numeric(&self, column: usize) -> bool {
         let cells = || self.rows.iter().map(|(_, cells)| &cells[column]);
-        let gap = |cell: &Cell| {
-            matches!(cell, Cell::Unknown { .. }) || matches!(cell, Cell::Made(text) if text == "–")
+        let gap = |cell: &Cell| match cell {
+            Cell::Unknown { .. } => true,
+            Cell::Made(text) => text == "–",
+            _ => false,
         };
         cells().any(Cell::is_number) && cells().all(|cell| cell.is_number() || gap(cell))
     }
