@@ -23,12 +23,14 @@ impl<'a> Comparison<'a> {
         }
         let context = keys::context(a, b);
         tables.push(differences("context", "What else differs", &context));
+        let figures = ["pairs", "keys", "summaries", "context"];
+        let figures = figures.into_iter().find(|name| tables.iter().any(|t| t.name == *name));
         Sheet {
             title: format!("A {} and B {}", a.run_id(), b.run_id()),
             head: self.head(),
             facts: [&self.a, &self.b].into_iter().flat_map(identity).collect(),
             tables,
-            figures: if self.groups.is_empty() { "summaries" } else { "pairs" },
+            figures: figures.unwrap_or_default(),
         }
     }
 

@@ -33,13 +33,15 @@ pub(super) fn charts(report: &Report) -> String {
 
 const LEGEND: &str = "Every scale begins at 0. \
     <span class=key><svg viewBox=\"-7 -7 14 14\"><circle class=full r=4.5 /></svg> ended by \
-    itself</span> <span class=key><svg viewBox=\"-7 -7 14 14\"><circle class=ring r=4 /></svg> cut \
-    off at the cap</span> <span class=key><svg viewBox=\"-7 -7 14 14\"><path class=ring \
+    itself</span> \
+    <span class=key><svg viewBox=\"-7 -7 14 14\"><circle class=ring r=4 /></svg> cut off at the \
+    cap</span> \
+    <span class=key><svg viewBox=\"-7 -7 14 14\"><path class=ring \
     d=\"M-5,0H4M0,-4L4,0L0,4\"/></svg> no answer by then</span>";
 
 /// Of summaries alone.
-const SUMMARISED: &str = "Every scale begins at 0. Of three values the smallest, the median and the \
-    largest are all there are; whose they are, and who was cut off, this file does not say.";
+const SUMMARISED: &str = "Every scale begins at 0. Of three values the smallest, the median and \
+    the largest are all there are; whose they are, and who was cut off, this file does not say.";
 
 /// The requests whose figures count.
 fn measured<'r, 'a>(report: &'r Report<'a>) -> Vec<&'r Row<'a>> {
