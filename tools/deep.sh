@@ -1,6 +1,6 @@
 #!/bin/bash
 # The long tests: many cases for every property, in the release profile; then the line twenty times
-# over, and the speed of a real model. Prints a line a step and the figures.
+# over, its pages in a browser, and the speed of a real model. Prints a line a step and the figures.
 set -eu
 cd "$(dirname "$0")/.."
 export INSTA_UPDATE=no PROPTEST_CASES="${PROPTEST_CASES:-2048}"
@@ -27,6 +27,24 @@ for request in json.load(open(sys.argv[1]))["requests"]:
     cmp "$out/answers.1" "$out/answers.$run"
 done
 echo "20 runs accepted, answers equal"
+
+echo "two of the runs compared, and pages in a browser"
+target/release/strata-bench compare "$out/1" "$out/2" >"$out/said" || { cat "$out/said" && exit 1; }
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+# page NAME REPORT [OTHER]: what the page shows is what the reports say.
+page() {
+    local page=$out/$1.html
+    shift
+    target/release/strata-bench html "$@" --out "$page" >"$out/said" || { cat "$out/said" && exit 1; }
+    [ -z "$browser" ] || python3 tools/page.py "$browser" "$page" \
+        $(for report in "$@"; do [ -d "$report" ] && report+=/results.json; echo "$report"; done)
+}
+page run "$out/1"
+page full golden/reports/full.json
+page wrapper golden/reports/wrapper.json
+page runs "$out/1" "$out/2"
+page unlike golden/reports/full.json golden/reports/wrapper.json
+[ -n "$browser" ] || echo "skipped: pages in a browser: no chromium on this machine"
 
 echo "SmolLM2-135M Q4_1, 2 threads, 128 tokens, five times"
 for _ in 1 2 3 4 5; do

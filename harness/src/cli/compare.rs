@@ -22,7 +22,7 @@ pub(crate) struct CompareCommand {
     /// how many percent slower B may be; without it nothing regresses
     #[argh(option, arg_name = "percent")]
     threshold: Option<f64>,
-    /// text, md, csv (the pairs alone; of a wrapper the summaries) or json
+    /// text, md, csv (the pairs alone, or what keeps the two apart) or json
     #[argh(option, default = "Form::Text", arg_name = "form")]
     output: Form,
 }

@@ -74,16 +74,12 @@ pub(super) fn groups<'a>(a: &Side<'a>, b: &Side<'a>) -> Vec<Group<'a>> {
 }
 
 fn pair<'a>(a: &Side<'a>, b: &Side<'a>, both: &Both<'_, 'a>, metric: &Metric) -> Pair<'a> {
-    let key = match metric.clock {
-        crate::view::Clock::Engine => "engine_timings",
-        crate::view::Clock::Client => "client_timings",
-    };
     let log = |row: &Row| row.number(metric.path).filter(|value| *value > 0.0).map(f64::ln);
     Pair {
         id: both.0.id(),
         seed: a.report.of(both.0, "/seed"),
-        a: figure(&a.report, both.0, metric.path, key),
-        b: figure(&b.report, both.1, metric.path, key),
+        a: figure(&a.report, both.0, metric),
+        b: figure(&b.report, both.1, metric),
         // Exactly the negative when the two are swapped.
         log: log(both.1).zip(log(both.0)).map(|(b, a)| b - a),
     }

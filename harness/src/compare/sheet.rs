@@ -4,7 +4,7 @@ use super::keys::{self, Difference};
 use super::pairs::Group;
 use super::ratio::{FEWEST, Ratio};
 use super::{Change, Comparison, Side, Verdict};
-use crate::view::{Cell, Clock, Column, Fact, Line, METRICS, Report, Row, Sheet, Table, verdict};
+use crate::view::{Cell, Clock, Column, Fact, Line, Report, Row, Sheet, Table, metric, verdict};
 use std::collections::HashMap;
 
 impl<'a> Comparison<'a> {
@@ -23,12 +23,14 @@ impl<'a> Comparison<'a> {
         }
         let context = keys::context(a, b);
         tables.push(differences("context", "What else differs", &context));
+        let figures = ["pairs", "keys", "summaries", "context"];
+        let figures = figures.into_iter().find(|name| tables.iter().any(|t| t.name == *name));
         Sheet {
             title: format!("A {} and B {}", a.run_id(), b.run_id()),
             head: self.head(),
             facts: [&self.a, &self.b].into_iter().flat_map(identity).collect(),
             tables,
-            figures: if self.groups.is_empty() { "summaries" } else { "pairs" },
+            figures: figures.unwrap_or_default(),
         }
     }
 
@@ -229,17 +231,20 @@ fn side_by_side<'a>(a: &Report<'a>, b: &Report<'a>) -> Table<'a> {
     let by_key: HashMap<_, &Row> = in_b.iter().map(|row| (key(row), row)).collect();
     let rows = in_a.iter().filter_map(|row| {
         let other = *by_key.get(&key(row))?;
-        let metric = METRICS.iter().find(|metric| metric.name == key(row).1);
-        let clock = metric.map_or("", |metric| match metric.clock {
-            Clock::Engine => "engine",
-            Clock::Client => "client",
-        });
+        let metric = metric(key(row).1);
+        let clock = metric.map(|metric| metric.clock);
         let figures = |report: &Report<'a>, row: &Row<'a>| {
-            ["/n", "/min", "/median", "/max"].map(|path| report.of(row, path))
+            let timed = |cell: Cell<'a>| match clock {
+                Some(clock) => cell.clocked(clock),
+                None => cell,
+            };
+            let [n, least, median, most] =
+                ["/n", "/min", "/median", "/max"].map(|path| report.of(row, path));
+            [n, timed(least), timed(median), timed(most)]
         };
         let names = [a.of(row, "/case_id"), a.of(row, "/metric"), a.of(row, "/unit")];
         let mut cells = names.to_vec();
-        cells.push(Cell::made(clock));
+        cells.push(Cell::made(clock.map_or("", Clock::as_str)));
         cells.extend(figures(a, row));
         cells.extend(figures(b, other));
         Some((String::new(), cells))

@@ -5,7 +5,7 @@ use super::CHARTED;
 use super::chart::{Mark, Scale, drawn, lane, mark};
 use super::escape::escape;
 use super::tables::{decimals, padded};
-use crate::view::{Cell, Clock, METRICS, Metric, Report, Row, figure};
+use crate::view::{Cell, METRICS, Metric, Report, Row, figure};
 
 /// Most points of a chart.
 const MOST: usize = 100;
@@ -27,18 +27,31 @@ pub(super) fn charts(report: &Report) -> String {
         format!("<article><h3>{}</h3>\n{charts}</article>\n", escape(name))
     };
     let all: String = cases.iter().map(chart).collect();
-    format!("<div class=cases>\n{all}</div>\n<p class=legend>{LEGEND}</p>")
+    let legend = if measured(report).is_empty() { SUMMARISED } else { LEGEND };
+    format!("<p class=legend>{legend}</p>\n<div class=cases>\n{all}</div>")
 }
 
-const LEGEND: &str = "Every scale begins at 0. <span class=key><svg viewBox=\"-7 -7 14 14\"><circle \
-    class=full r=4.5 /></svg> ended by itself</span> <span class=key><svg viewBox=\"-7 -7 14 14\">\
-    <circle class=ring r=4 /></svg> cut off at the cap</span> <span class=key><svg viewBox=\"-7 -7 \
-    14 14\"><path class=ring d=\"M-5,0H4M0,-4L4,0L0,4\"/></svg> no answer by then</span>";
+const LEGEND: &str = "Every scale begins at 0. \
+    <span class=key><svg viewBox=\"-7 -7 14 14\"><circle class=full r=4.5 /></svg> ended by \
+    itself</span> \
+    <span class=key><svg viewBox=\"-7 -7 14 14\"><circle class=ring r=4 /></svg> cut off at the \
+    cap</span> \
+    <span class=key><svg viewBox=\"-7 -7 14 14\"><path class=ring \
+    d=\"M-5,0H4M0,-4L4,0L0,4\"/></svg> no answer by then</span>";
+
+/// Of summaries alone.
+const SUMMARISED: &str = "Every scale begins at 0. Of three values the smallest, the median and \
+    the largest are all there are; whose they are, and who was cut off, this file does not say.";
+
+/// The requests whose figures count.
+fn measured<'r, 'a>(report: &'r Report<'a>) -> Vec<&'r Row<'a>> {
+    let measured = |row: &&Row| matches!(row.text("/phase"), "performance" | "concurrency");
+    report.rows().iter().filter(measured).collect()
+}
 
 /// The cases in order, each with its charts; of a wrapper from its summaries.
 fn cases(report: &Report) -> Vec<(String, String)> {
-    let measured = |row: &&Row| matches!(row.text("/phase"), "performance" | "concurrency");
-    let rows: Vec<&Row> = report.rows().iter().filter(measured).collect();
+    let rows = measured(report);
     let from_summaries = rows.is_empty();
     let summaries = report.summaries();
     let rows = if from_summaries { summaries.iter().collect() } else { rows };
@@ -68,13 +81,10 @@ fn cases(report: &Report) -> Vec<(String, String)> {
 
 /// A point for each repetition.
 fn repeated<'a>(report: &Report<'a>, rows: &[&Row<'a>], metric: &Metric) -> Vec<Point<'a>> {
-    let key = match metric.clock {
-        Clock::Engine => "engine_timings",
-        Clock::Client => "client_timings",
-    };
+    let total_s = &METRICS[METRICS.len() - 1];
     let point = |row: &&Row<'a>| {
-        let value = figure(report, row, metric.path, key);
-        let total = figure(report, row, "/timings/total_s", key);
+        let value = figure(report, row, metric);
+        let total = figure(report, row, total_s);
         let cut = row.text("/status") == "truncated";
         let unanswered = metric.name == "first_answer_s" && cut && drawn(&value).is_none();
         let (value, mark) = match (unanswered, cut) {
@@ -94,7 +104,7 @@ fn summarised<'a>(report: &Report<'a>, rows: &[&Row<'a>], metric: &Metric) -> Ve
         return Vec::new();
     };
     let point = |name: &str| {
-        let cell = report.of(row, &format!("/{name}"));
+        let cell = report.of(row, &format!("/{name}")).clocked(metric.clock);
         Point { name: name.to_string(), at: drawn(&cell), cell, mark: Mark::Full }
     };
     let names: &[&str] = match row.number("/n") {

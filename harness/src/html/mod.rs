@@ -67,10 +67,10 @@ pub fn comparison_page(comparison: &Comparison, documents: [&Document; 2]) -> St
     sections.push(Section::new("report", "The reports themselves", downloads));
     let title = format!("A {} and B {}", title(a), title(b));
     let head = format!(
-        "<header><p class=over>comparison, seed with seed</p><h1>{} <span>and</span> {}</h1>\
-         {}</header>",
-        escape(&format!("A {}", self::title(a))),
-        escape(&format!("B {}", self::title(b))),
+        "<header><p class=over>comparison, seed with seed</p><h1><span>A</span> {}<br>\
+         <span>B</span> {}</h1>{}</header>",
+        escape(&self::title(a)),
+        escape(&self::title(b)),
         verdict(&sheet, comparison.verdict() == Verdict::Comparable)
     );
     page(&title, &head, &sections)

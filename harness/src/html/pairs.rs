@@ -18,12 +18,16 @@ pub(super) fn charts(comparison: &Comparison) -> String {
         format!("<article><h3>{}</h3>\n{charts}</article>\n", escape(name))
     };
     let all: String = cases.iter().map(case).collect();
-    format!("<div class=cases>\n{all}</div>\n<p class=legend>{LEGEND}</p>")
+    format!("<p class=legend>{LEGEND}</p>\n<div class=\"cases pairs\">\n{all}</div>")
 }
 
-const LEGEND: &str = "Every scale begins at 0. <span class=key><svg viewBox=\"-7 -7 14 14\"><circle \
-    class=ring r=4 /></svg> A</span> <span class=key><svg viewBox=\"-7 -7 14 14\"><path class=square \
+const LEGEND: &str = "Every scale begins at 0. \
+    <span class=key><svg viewBox=\"-7 -7 14 14\"><circle class=ring r=4 /></svg> A</span> \
+    <span class=key><svg viewBox=\"-7 -7 14 14\"><path class=square \
     d=\"M-5,0L0,-5L5,0L0,5Z\"/></svg> B</span>";
+
+const HEAD: &str = "<li class=head aria-hidden=true><span></span><span></span>\
+    <span class=n>A</span><span class=n>B</span></li>\n";
 
 fn one(comparison: &Comparison, group: &Group) -> String {
     let values = group.pairs.iter().flat_map(|pair| [drawn(&pair.a), drawn(&pair.b)]);
@@ -56,7 +60,7 @@ fn one(comparison: &Comparison, group: &Group) -> String {
     let (unit, clock) = (group.metric.unit, group.metric.clock.as_str());
     format!(
         "<figure class=points><figcaption><b>{}</b> <small>{}, {unit}, {clock} clock</small>\
-         </figcaption>\n<ol>\n{rows}</ol>\n<p class=reading>{}</p></figure>\n",
+         </figcaption>\n<ol>\n{HEAD}{rows}</ol>\n<p class=reading>{}</p></figure>\n",
         group.metric.name,
         group.metric.title,
         escape(&comparison.reading(group))

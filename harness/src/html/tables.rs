@@ -10,21 +10,21 @@ const PLAIN_DECIMALS: usize = 3;
 
 /// A value as text.
 pub(super) fn cell(cell: &Cell) -> String {
-    clocked(cell, None, 0)
+    aligned(cell, 0)
 }
 
 /// A figure among others, at their decimal point; the longest of them has `most` decimals.
 pub(super) fn padded(cell: &Cell, most: usize) -> String {
-    clocked(cell, None, if cell.is_number() { most - decimals(cell) } else { 0 })
+    aligned(cell, if cell.is_number() { most - decimals(cell) } else { 0 })
 }
 
 /// A value in a column whose figures have `padding` more decimals than it.
-fn clocked(cell: &Cell, column: Option<&Column>, padding: usize) -> String {
+fn aligned(cell: &Cell, padding: usize) -> String {
     let text = cell.text();
     match cell {
-        Cell::Printed { pointer, report, source, .. } => {
+        Cell::Printed { pointer, report, clock, source, .. } => {
             let mut title = place(report, pointer);
-            if let Some(clock) = column.and_then(|column| column.clock) {
+            if let Some(clock) = clock {
                 title += &format!(" · {} clock", clock.as_str());
             }
             if let Some(source) = source {
@@ -125,7 +125,7 @@ fn render(table: &Table, class: &str) -> String {
         for (at, value) in cells.iter().enumerate() {
             let padding =
                 if numeric[at] && value.is_number() { most[at] - decimals(value) } else { 0 };
-            let text = clocked(value, Some(&table.columns[at]), padding);
+            let text = aligned(value, padding);
             let class = if numeric[at] { " class=n" } else { "" };
             row += &if at == 0 {
                 let small = if pointer.is_empty() {

@@ -134,7 +134,8 @@ fn drawn(bar: &Bar, scale: Scale) -> String {
         said("ended", Some(*end))
     );
     format!(
-        "<li><span>{}</span><svg role=img aria-label=\"{label}\">{marks}</svg><span>{}</span></li>\n",
+        "<li><span>{}</span><svg role=img aria-label=\"{label}\">{marks}</svg>\
+         <span>{}</span></li>\n",
         escape(row.id()),
         escape(status)
     )

@@ -60,7 +60,8 @@ mod tests {
 
     fn check(value_of: Value, expected: &str) {
         let pointer = String::new();
-        let cell = Cell::Printed { value: &value_of, pointer, report: "", source: None };
+        let cell =
+            Cell::Printed { value: &value_of, pointer, report: "", clock: None, source: None };
         assert_eq!(value(&cell), expected);
     }
 

@@ -19,7 +19,7 @@ mod text;
 pub use document::{Document, Drafts, open};
 pub use inert::inert;
 pub use report::{Report, Row};
-pub use requests::{FIGURES, Figure, METRICS, Metric, figure, metric, sources};
+pub use requests::{METRICS, Metric, figure, metric, sources};
 pub use table::{Cell, Clock, Column, Fact, Line, Piece, Sheet, Table};
 
 use crate::check::{Outcome, Severity};

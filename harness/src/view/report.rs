@@ -121,7 +121,7 @@ impl<'a> Report<'a> {
                 let reason = self.reason(&pointer);
                 Cell::Unknown { pointer, report, reason }
             }
-            Some(value) => Cell::Printed { value, pointer, report, source: None },
+            Some(value) => Cell::Printed { value, pointer, report, clock: None, source: None },
         }
     }
 

@@ -6,11 +6,11 @@ use crate::json::Value;
 
 /// A column of the table of requests, with the key of `sources` that says where it was read.
 #[derive(Debug, Clone, Copy)]
-pub struct Figure {
+struct Figure {
     /// How it is headed.
-    pub column: Column,
+    column: Column,
     /// In the request's `sources`; empty for words.
-    pub source: &'static str,
+    source: &'static str,
 }
 
 const fn word(name: &'static str, path: &'static str, detail: bool) -> Figure {
@@ -39,7 +39,7 @@ const fn client(name: &'static str, path: &'static str) -> Figure {
 }
 
 /// In the order of reading.
-pub const FIGURES: [Figure; 17] = [
+const FIGURES: [Figure; 17] = [
     word("id", "/id", false),
     word("seed", "/seed", true),
     word("status", "/status", false),
@@ -132,18 +132,33 @@ pub fn metric(name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.name == name)
 }
 
-/// A figure of a request, with its source.
-pub fn figure<'a>(report: &Report<'a>, row: &Row<'a>, path: &str, key: &str) -> Cell<'a> {
+/// A metric of a request, with its clock and source.
+pub fn figure<'a>(report: &Report<'a>, row: &Row<'a>, metric: &Metric) -> Cell<'a> {
+    let key = match metric.clock {
+        Clock::Engine => "engine_timings",
+        Clock::Client => "client_timings",
+    };
+    sourced(report, row, metric.path, key, Some(metric.clock))
+}
+
+fn sourced<'a>(
+    report: &Report<'a>,
+    row: &Row<'a>,
+    path: &str,
+    key: &str,
+    by: Option<Clock>,
+) -> Cell<'a> {
     let mut cell = report.of(row, path);
-    if let Cell::Printed { source, .. } = &mut cell {
+    if let Cell::Printed { source, clock, .. } = &mut cell {
         *source = row.value.get("sources").and_then(|all| all.get(key)?.as_str());
+        *clock = by;
     }
     cell
 }
 
 pub(super) fn table<'a>(report: &Report<'a>) -> Table<'a> {
     let rows = report.rows().iter().map(|row| {
-        let cell = |f: &Figure| figure(report, row, f.column.path, f.source);
+        let cell = |f: &Figure| sourced(report, row, f.column.path, f.source, f.column.clock);
         (row.pointer.clone(), FIGURES.iter().map(cell).collect())
     });
     let rows: Vec<_> = rows.collect();

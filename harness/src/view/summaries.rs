@@ -4,7 +4,7 @@
 
 use super::report::{Report, Row};
 use super::requests::metric;
-use super::table::{Cell, Column, Table};
+use super::table::{Cell, Clock, Column, Table};
 use crate::json::Value;
 use std::collections::HashMap;
 
@@ -80,18 +80,22 @@ pub(super) fn table<'a>(report: &Report<'a>) -> Table<'a> {
 fn cells<'a>(report: &Report<'a>, row: &Row<'a>, by_id: &ById<'_, 'a>) -> Vec<Cell<'a>> {
     let group = Group::new(row);
     let name = row.text("/metric");
-    let clock = metric(name).map_or("", |metric| metric.clock.as_str());
+    let clock = metric(name).map(|metric| metric.clock);
     let of = |path: &str| report.of(row, path);
+    let timed = |path: &str| match clock {
+        Some(clock) => of(path).clocked(clock),
+        None => of(path),
+    };
     vec![
         of("/case_id"),
         of("/metric"),
         of("/unit"),
-        Cell::made(clock),
+        Cell::made(clock.map_or("", Clock::as_str)),
         of("/n"),
         Cell::Derived(group.excluded.len().to_string()),
-        of("/median"),
-        of("/min"),
-        of("/max"),
+        timed("/median"),
+        timed("/min"),
+        timed("/max"),
         Cell::made(cut_off(&group, by_id)),
         Cell::made(reading(name, &group, by_id)),
     ]

@@ -34,6 +34,8 @@ pub enum Cell<'a> {
         pointer: String,
         /// Which of two reports, as in `A`; empty for the only one.
         report: &'static str,
+        /// For times and rates.
+        clock: Option<Clock>,
         /// What the report says about where the figure was read.
         source: Option<&'a str>,
     },
@@ -56,6 +58,16 @@ impl<'a> Cell<'a> {
     /// Words of ours.
     pub fn made(text: impl Into<String>) -> Cell<'a> {
         Cell::Made(text.into())
+    }
+
+    /// The same value with the clock it comes from.
+    pub fn clocked(self, by: Clock) -> Cell<'a> {
+        match self {
+            Cell::Printed { value, pointer, report, source, .. } => {
+                Cell::Printed { value, pointer, report, clock: Some(by), source }
+            }
+            other => other,
+        }
     }
 
     /// The text of the value; a dash where there is none.
@@ -130,8 +142,10 @@ impl Table<'_> {
     /// Whether a column holds figures and nothing else, apart from gaps.
     pub fn is_numeric(&self, column: usize) -> bool {
         let cells = || self.rows.iter().map(|(_, cells)| &cells[column]);
-        let gap = |cell: &Cell| {
-            matches!(cell, Cell::Unknown { .. }) || matches!(cell, Cell::Made(text) if text == "–")
+        let gap = |cell: &Cell| match cell {
+            Cell::Unknown { .. } => true,
+            Cell::Made(text) => text == "–",
+            _ => false,
         };
         cells().any(Cell::is_number) && cells().all(|cell| cell.is_number() || gap(cell))
     }

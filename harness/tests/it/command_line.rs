@@ -19,6 +19,9 @@ fn help_texts() {
     insta::assert_snapshot!("help_check", help(&["check", "--help"]));
     insta::assert_snapshot!("help_rebuild", help(&["rebuild", "--help"]));
     insta::assert_snapshot!("help_explain", help(&["explain", "--help"]));
+    insta::assert_snapshot!("help_show", help(&["show", "--help"]));
+    insta::assert_snapshot!("help_compare", help(&["compare", "--help"]));
+    insta::assert_snapshot!("help_html", help(&["html", "--help"]));
     insta::assert_snapshot!("help_self_test", help(&["self-test", "--help"]));
 }
 

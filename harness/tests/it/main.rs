@@ -5,6 +5,7 @@
 mod command_line;
 mod engine;
 mod http;
+mod look;
 mod review;
 mod run;
 mod stub;

@@ -1,0 +1,73 @@
+//! `show`, `compare` and `html`: exit codes and streams; what they say is tested in the library.
+
+use super::stub::{Folder, Honest, bench, code};
+use std::fs;
+
+fn golden(name: &str) -> String {
+    format!("{}/../golden/reports/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// This exit code, and this somewhere on standard output, or on standard error if it is 2.
+fn check(arguments: &[&str], expected: i32, words: &str) {
+    let output = bench(arguments).output().unwrap();
+    let (said, silent) = match expected {
+        2 => (&output.stderr, &output.stdout),
+        _ => (&output.stdout, &output.stderr),
+    };
+    let said = String::from_utf8_lossy(said);
+    assert_eq!(code(&output), expected, "{arguments:?}: {said}");
+    assert!(said.contains(words), "{arguments:?}: {said}");
+    assert!(silent.is_empty(), "{arguments:?}");
+}
+
+#[test]
+fn reports_are_shown() {
+    let [full, wrapper] = ["full.json", "wrapper.json"].map(golden);
+    check(&["show", &full], 0, "accepted: 0 errors");
+    check(&["show", &full, "--output", "md"], 0, "- **status**: nonconforming");
+    check(&["show", &full, "--output", "csv"], 0, "\r\nwarmup,1,truncated,length,75,");
+    check(&["show", &wrapper, "--output", "csv"], 0, "\r\nshort,prompt_tps,tokens/s,engine,3,0,");
+    check(&["show", &wrapper, "--output", "json"], 0, "\"median\":11.48394");
+    check(&["show", &golden("SOURCE")], 2, "SOURCE: no report: byte 0");
+    check(&["show", &golden("gone.json")], 2, "cannot be read");
+}
+
+#[test]
+fn reports_are_compared() {
+    let [full, wrapper, embedded] = ["full.json", "wrapper.json", "embedded.json"].map(golden);
+    check(&["compare", &embedded, &embedded, "--threshold", "0"], 0, "comparable\n");
+    check(&["compare", &full, &embedded], 5, "different at /protocol/id");
+    check(&["compare", &full, &wrapper, "--output", "md"], 5, "holds summaries only");
+    check(&["compare", &full, &full, "--threshold", "-1"], 2, "give percent, 0 or more");
+    check(&["compare", &full, &golden("gone.json")], 2, "cannot be read");
+}
+
+#[test]
+fn pages_are_written_and_write_over_pages_only() {
+    let folder = Folder::new();
+    let full = golden("full.json");
+    let page = folder.path("page.html").display().to_string();
+    for _ in 0..2 {
+        check(&["html", &full, "--out", &page], 0, "page.html: ");
+        assert!(fs::read_to_string(&page).unwrap().starts_with("<!doctype html>\n"));
+    }
+    check(&["html", &full, &golden("embedded.json")], 0, "<!doctype html>\n");
+    let report = folder.path("mine.json");
+    fs::copy(&full, &report).unwrap();
+    let place = report.display().to_string();
+    check(&["html", &place, "--out", &place], 2, "exists and is no page; name another file");
+    assert_eq!(fs::read(&report).unwrap(), fs::read(&full).unwrap());
+}
+
+#[test]
+fn the_folder_of_a_run_gives_the_moments() {
+    let (stub, folder) = (Honest::start(), Folder::new());
+    let out = folder.path("out").display().to_string();
+    let run = ["run", "--suite", "embedded-v1", "--url", &stub.url, "--out", &out];
+    assert_eq!(code(&bench(&run).output().unwrap()), 3);
+    check(&["html", &out], 0, "When each was sent is from outputs.jsonl.");
+    let results = format!("{out}/results.json");
+    check(&["html", &results], 0, "When each was sent is from /extensions/client_offsets_us.");
+    check(&["show", &out], 0, "accepted: 0 errors");
+    check(&["compare", &out, &results], 0, "comparable\n");
+}
