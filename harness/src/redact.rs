@@ -32,9 +32,11 @@ fn first_private(text: &str) -> Option<Private> {
     let starts = text.bytes().enumerate().filter(|(_, b)| matches!(b, b'/' | b's' | b'h' | b'g'));
     starts.map(|(at, _)| at).find_map(|at| {
         let (before, rest) = text.split_at(at);
-        let home = home_len(rest).map(|len| (at..at + len, "<home>"));
-        let key = || key_len(rest).map(|len| (at..at + len, "<secret>"));
-        home.or_else(|| if before.ends_with(in_key) { None } else { key() })
+        if rest.starts_with('/') {
+            return home_len(rest).map(|len| (at..at + len, "<home>"));
+        }
+        let whole = !before.ends_with(in_key);
+        whole.then(|| key_len(rest)).flatten().map(|len| (at..at + len, "<secret>"))
     })
 }
 

@@ -34,18 +34,21 @@ fn whole(rule: &Rule) -> String {
 /// A counter-example as its case states it: the base, what is changed in it, and what is found.
 fn describe(text: &mut String, case: &Value) {
     let string = |key: &str| case.get(key).and_then(Value::as_str);
-    let base = string("base").unwrap_or("a report");
+    let base = string("base").unwrap_or("report.json");
     let mut parts = Vec::new();
-    let part = |about: &str, key: &str| -> Vec<String> {
+    let part = |key: &str, words: fn(&str, &Value) -> String| -> Vec<String> {
         let entries = case.get(key).map(Value::entries).unwrap_or_default();
-        entries.iter().map(|(at, value)| format!("{about}{at} = {value}")).collect()
+        entries.iter().map(|(at, value)| words(at, value)).collect()
     };
-    parts.extend(part("", "set"));
-    parts.extend(part("the file ", "files"));
-    parts.extend(part("in the report that the record makes, ", "record"));
+    parts.extend(part("set", |at, value| format!("{at} = {value}")));
+    parts.extend(part("files", |path, text| match text {
+        Value::Null => format!("no file {path}"),
+        text => format!("a file {path} of {text}"),
+    }));
+    parts.extend(part("record", |at, value| format!("a record that makes {at} = {value}")));
     parts.extend(string("text").map(|text| format!("these bytes in its place: {text}")));
     let with = if parts.is_empty() { " as it is" } else { " with" };
-    let _ = writeln!(text, "  counter-example: {base}{with}"); // a string takes any text
+    let _ = writeln!(text, "  counter-example: golden/reports/{base}{with}"); // a string takes any text
     for part in parts {
         let _ = writeln!(text, "    {part}");
     }
