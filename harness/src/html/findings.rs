@@ -6,7 +6,7 @@ use crate::check::{Finding, Outcome, Severity};
 pub(super) fn list(outcome: &Outcome) -> String {
     let mut rules: Vec<(&str, Severity, Vec<&Finding>)> = Vec::new();
     for finding in &outcome.findings {
-        let key = (finding.rule.id, finding.severity);
+        let key = (finding.rule.id.as_str(), finding.severity);
         match rules.iter_mut().find(|(id, severity, _)| (*id, *severity) == key) {
             Some((.., places)) => places.push(finding),
             None => rules.push((key.0, key.1, vec![finding])),
@@ -24,7 +24,7 @@ pub(super) fn list(outcome: &Outcome) -> String {
         };
         let places: String = places.iter().map(|finding| place(finding)).collect();
         let statement = outcome.rules.iter().find(|(rule, _)| rule.id == *id);
-        let statement = statement.map_or("", |(rule, _)| rule.statement);
+        let statement = statement.map_or("", |(rule, _)| rule.statement.as_str());
         format!(
             "<li class={word}><p><b><i aria-hidden=true>{mark}</i> {word} {id}</b> {}</p>\n\
              <ul>\n{places}</ul></li>\n",

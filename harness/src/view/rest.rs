@@ -143,11 +143,11 @@ pub(super) fn findings<'a>(outcome: &Outcome) -> Table<'a> {
         let place = if finding.pointer.is_empty() { "(document)" } else { &finding.pointer };
         let cells = [
             finding.severity.as_str(),
-            finding.rule.id,
+            &finding.rule.id,
             place,
             &finding.expected,
             &finding.found,
-            finding.rule.statement,
+            &finding.rule.statement,
         ];
         (String::new(), cells.map(Cell::made).to_vec())
     });
