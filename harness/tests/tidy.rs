@@ -146,7 +146,8 @@ fn unsafe_stands_where_the_list_says() {
     for (name, text) in rust_files() {
         let allowed = UNSAFE.contains(&name.as_str()) || name.ends_with("/tidy.rs");
         for (at, line) in code(&text) {
-            let has_unsafe = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+            // `'unsafe-inline'` of a page's policy is one word.
+            let has_unsafe = line.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-'));
             if !allowed && has_unsafe.into_iter().any(|word| word == "unsafe") {
                 findings.push(format!("{name}:{at}: unsafe code outside the listed files"));
             }

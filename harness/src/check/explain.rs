@@ -48,7 +48,8 @@ fn describe(text: &mut String, case: &Value) {
     parts.extend(part("record", |at, value| format!("a record that makes {at} = {value}")));
     parts.extend(string("text").map(|text| format!("these bytes in its place: {text}")));
     let with = if parts.is_empty() { " as it is" } else { " with" };
-    let _ = writeln!(text, "  counter-example: golden/reports/{base}{with}"); // a string takes any text
+    // A string takes any text.
+    let _ = writeln!(text, "  counter-example: golden/reports/{base}{with}");
     for part in parts {
         let _ = writeln!(text, "    {part}");
     }

@@ -44,8 +44,8 @@ impl<'a> Path<'a> {
         Path(Some((self, Step::Key(key))))
     }
 
-    /// The pointer, if it has at most about this many bytes: a document of a million nulls below one
-    /// long key has no room for all of theirs.
+    /// The pointer, if it has at most about this many bytes: a document of a million nulls below
+    /// one long key has no room for all of theirs.
     pub fn within(&self, most: usize) -> Option<String> {
         let mut pointer = String::new();
         self.write_within(most, &mut pointer).then_some(pointer)

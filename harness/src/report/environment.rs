@@ -80,6 +80,12 @@ pub(super) fn software(config: &Config, at: &mut Place) -> Software {
         (Fact::Unknown(_), Fact::Known(why)) => Fact::Unknown(format!("the engine: {why}")),
         (commit, _) => commit,
     };
+    let build_kind = match server.text("/build/kind") {
+        Fact::Known(kind) if !matches!(kind.as_str(), "source" | "release") => Fact::Unknown(
+            format!("the server states `{kind}`, and a report knows `source` and `release`"),
+        ),
+        kind => kind,
+    };
     let declared = config.declared.build_options.clone().map(Value::String);
     let build_options = server.field("/build/options", |options| Some(options.clone()));
     let build_options = Fact::of(
@@ -92,7 +98,7 @@ pub(super) fn software(config: &Config, at: &mut Place) -> Software {
         runtime: at.take("runtime", machine.runtime.clone()),
         strata_commit: at.take("strata_commit", commit),
         engine_version: at.take("engine_version", server.text("/engine/version")),
-        build_kind: at.take("build_kind", server.text("/build/kind")),
+        build_kind: at.take("build_kind", build_kind),
         runner_commit: at.take("runner_commit", config.runner.commit.clone()),
         build_options: at.take_whole(
             "build_options",

@@ -152,7 +152,8 @@ fn written_at(sent: &[Sent]) -> Vec<u64> {
         written.resize(events.len(), *at_ns);
     }
     let _ = parser.finish(&mut events);
-    let last = sent.last().map_or(0, |sent| sent.at_ns);
+    // An event that only the end completes came with the last bytes of the body.
+    let last = sent.iter().rfind(|sent| !sent.body.is_empty()).map_or(0, |sent| sent.at_ns);
     written.resize(events.len(), last);
     written
 }

@@ -199,7 +199,7 @@ proptest! {
         let fewer = prose.split_once(' ').map_or("", |(_, rest)| rest).to_string();
         check_spoilt(&exactly("words", words), &prose, &[format!("{prose} so"), fewer])?;
         let fewer = sentences[1..].join("! ");
-        check_spoilt(&exactly("sentences", count), &prose, &[format!("{prose} So"), fewer.clone()])?;
+        check_spoilt(&exactly("sentences", count), &prose, &[format!("{prose} So"), fewer])?;
         let list = format!("- {}", sentences.join("\r\n\r\n- "));
         let fewer = list.replacen("- ", "", 1);
         check_spoilt(&exactly("bullets", count), &list, &[format!("{list}\n* so"), fewer])?;
@@ -215,7 +215,10 @@ proptest! {
 
     #[test]
     fn any_answer_gets_a_verdict_in_few_words(
-        text in prop_oneof![".{0,40}", "[ab. <>\\[\\]{}\"\\\\:,\\-*\r\n\u{200b}\u{a0}\u{feff}１。]{0,40}"],
+        text in prop_oneof![
+            ".{0,40}",
+            "[ab. <>\\[\\]{}\"\\\\:,\\-*\r\n\u{200b}\u{a0}\u{feff}１。]{0,40}",
+        ],
         arguments in ".{0,40}",
     ) {
         let call = ToolCall { name: "f".into(), arguments };
