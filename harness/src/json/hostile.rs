@@ -9,20 +9,16 @@ pub(crate) fn golden(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Puts a text before every text of a document, keys below the second level among them.
+/// Puts a text before every text of a document, keys that are no names of fields among them.
 pub(crate) fn poison(value: &mut Value, text: &str) {
-    poison_from(value, text, 0);
-}
-
-fn poison_from(value: &mut Value, text: &str, depth: usize) {
     match value {
         Value::String(known) => *known = format!("{text}{known}"),
         Value::Array(items) => {
-            items.iter_mut().for_each(|item| poison_from(item, text, depth + 1));
+            items.iter_mut().for_each(|item| poison(item, text));
         }
         Value::Object(entries) => {
             for (key, value) in entries {
-                poison_from(value, text, depth + 1);
+                poison(value, text);
                 // The names of fields stay, so that there is something to show.
                 if !key.chars().all(|c| c.is_ascii_lowercase() || "_0123456789".contains(c)) {
                     *key = format!("{text}{key}");
