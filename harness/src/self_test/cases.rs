@@ -169,7 +169,8 @@ fn failures() -> Vec<Case> {
     let started = || vec![text("one two")];
     let then = |name, steps: Vec<Step>, truth| case(name, [started(), steps].concat(), truth);
     let error = json!({ "error": { "message": "out of memory", "code": 500 } });
-    let refused = "HTTP/1.1 503 Busy\r\ncontent-type: application/json\r\ncontent-length: 30\r\n\r\n\
+    let refused = "HTTP/1.1 503 Busy\r\ncontent-type: application/json\r\n\
+                   content-length: 30\r\n\r\n\
                    {\"error\":{\"message\":\"no room\"}}";
     let stopped = Some("stop".to_string());
     vec![
