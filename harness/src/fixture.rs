@@ -1,15 +1,18 @@
-//! A small run for tests: a protocol of seven requests, a configuration, and replies of an honest
-//! server as scripts.
+//! A small run for tests: a protocol of five requests and two rounds of two, a configuration, and
+//! replies of an honest server as scripts.
 
 use crate::client::scripted::Script;
 use crate::config::{Artifact, Config, Declared, End, Options, Run, Runner, SCHEMA_VERSION};
 use crate::corpus::Lengths;
 use crate::fact::Fact;
 use crate::plan::Planned;
+use crate::probe::memory::{Observation, SwapUse, SystemUse};
 use crate::probe::{HashedFile, Machine};
 use crate::protocol::Protocol;
 use crate::run::server::SelfDescription;
+use crate::self_test::{Outcome, SelfTest};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 pub(crate) fn protocol() -> Protocol {
     let case = |id: &str| {
@@ -24,6 +27,9 @@ pub(crate) fn protocol() -> Protocol {
             "cases": cases,
         })
     };
+    let mut rounds = stage("concurrency", 2, 64, vec![case("pair-a"), case("pair-b")]);
+    rounds["optional"] = json!(true);
+    rounds["concurrency"] = json!(2);
     let sanity = json!({
         "id": "I1", "nominal_input_tokens": null, "category": "instruction",
         "evaluator": {"kind": "exact_text", "expected": "Hi there"},
@@ -45,6 +51,7 @@ pub(crate) fn protocol() -> Protocol {
             stage("warmup", 1, 16, vec![case("warmup")]),
             stage("performance", 3, 64, vec![case("short")]),
             stage("sanity", 1, 32, vec![sanity]),
+            rounds,
         ],
         "frozen_input_tokens": null,
     });
@@ -54,17 +61,20 @@ pub(crate) fn protocol() -> Protocol {
 /// Input tokens that [`config`] records for every request.
 pub(crate) const INPUT_TOKENS: u64 = 100;
 
-/// A conforming run that has ended.
-pub(crate) fn config() -> Config {
-    let protocol = protocol();
-    let ids = crate::plan::plan(&protocol, false).into_iter().map(|request| request.id);
+fn lengths(protocol: &Protocol) -> Lengths {
+    let ids = crate::plan::plan(protocol, true).into_iter().map(|request| request.id);
     let length = json!({"input_tokens": INPUT_TOKENS, "max_shared_prefix_tokens": 3});
     let requests: Map<String, Value> = ids.map(|id| (id, length.clone())).collect();
-    let lengths: Lengths = serde_json::from_value(json!({
+    serde_json::from_value(json!({
         "tokenizer_sha256": "70".repeat(32), "template_sha256": "7e".repeat(32),
         "made_by": "a test", "requests": requests,
     }))
-    .unwrap();
+    .unwrap()
+}
+
+/// A conforming run that has ended.
+pub(crate) fn config() -> Config {
+    let protocol = protocol();
     let artifact = |path: &str, byte: &str| Artifact {
         kind: "provenance".to_string(),
         path: path.to_string(),
@@ -73,9 +83,9 @@ pub(crate) fn config() -> Config {
     let text = |text: &str| Fact::Known(text.to_string());
     Config {
         schema_version: SCHEMA_VERSION,
+        lengths: Fact::Known(lengths(&protocol)),
         protocol,
         protocol_known: true,
-        lengths: Fact::Known(lengths),
         run: Run {
             id: "20270115T080000Z-0badcafe".to_string(),
             started_at: "2027-01-15T08:00:00Z".to_string(),
@@ -83,6 +93,7 @@ pub(crate) fn config() -> Config {
             started_engine: true,
             api_key_sent: false,
             nonce: None,
+            optional: false,
         },
         declared: Declared { track: Some("custom".to_string()), ..Declared::default() },
         server: SelfDescription {
@@ -116,8 +127,36 @@ pub(crate) fn config() -> Config {
         },
         provenance: vec![artifact(crate::report::assemble::TEMPLATE_PATH, "7e")],
         status_missing: Map::new(),
-        end: Some(End { stop: None, runner_cpu_s: 0.25, load: Fact::Known([0.5, 0.25, 0.125]) }),
+        self_test: Fact::Known(self_test()),
+        warm_up: Fact::Unknown("none: no --until-steady was given".to_string()),
+        resumed: Vec::new(),
+        end: Some(End {
+            stop: None,
+            runner_cpu_s: Fact::Known(0.25),
+            load: Fact::Known([0.5, 0.25, 0.125]),
+            memory: memory(),
+        }),
     }
+}
+
+fn self_test() -> SelfTest {
+    let (name, latest_ns) = ("plain".to_string(), Some(31_250));
+    SelfTest { cases: vec![Outcome { name, problem: None, latest_ns }] }
+}
+
+fn memory() -> Fact<Observation> {
+    Fact::Known(Observation {
+        sample_count: 3,
+        system: Fact::Known(SystemUse {
+            used_peak_bytes: 3 << 30,
+            available_min_bytes: 5 << 30,
+            swap_used_min_bytes: 0,
+            swap_used_max_bytes: 0,
+        }),
+        swapped: Fact::Known(SwapUse { pages_in: 0, pages_out: 0 }),
+        gpus: Fact::Known(BTreeMap::new()),
+        other_gpu_processes: Fact::Unknown("the engine uses no card".to_string()),
+    })
 }
 
 /// What an honest server does with one request. Times are in tenths of a millisecond, as it prints
@@ -193,17 +232,20 @@ impl Honest {
 }
 
 /// Records `scripts` as replies to the plan of [`protocol`], one line each; the gap between two
-/// requests is `gap_ns`.
+/// requests is `gap_ns`. Those of a round start at once.
 pub(crate) fn outputs(planned: &[Planned], scripts: &[Script], gap_ns: u64) -> Vec<u8> {
-    use crate::client::clock::Clock;
     let transport = crate::client::scripted::Scripted::new(scripts.iter().cloned());
     let clock = transport.clock.clone();
-    let mut lines = Vec::new();
-    for request in planned {
-        clock.set(clock.now_ns() + gap_ns);
-        let attempt = crate::client::attempt::attempt(&transport, &clock, &request.id, "{}");
-        lines.extend(serde_json::to_vec(&attempt).unwrap());
-        lines.push(b'\n');
+    let (mut lines, mut end_ns) = (Vec::new(), 0);
+    for round in crate::plan::rounds(planned, |request| request) {
+        let start_ns = end_ns + gap_ns;
+        for request in round {
+            clock.set(start_ns);
+            let attempt = crate::client::attempt::attempt(&transport, &clock, &request.id, "{}");
+            end_ns = end_ns.max(attempt.end_ns);
+            lines.extend(serde_json::to_vec(&attempt).unwrap());
+            lines.push(b'\n');
+        }
     }
     lines
 }

@@ -119,7 +119,7 @@ pub(super) fn first_token_soon_after_prompt(report: &Report, log: &mut Log) {
     if !on_loopback(report) {
         return log.idle("the server is not on this machine");
     }
-    for request in &report.requests {
+    for request in report.requests.iter().filter(|request| alone(request)) {
         let (Some(ttft), Some(prompt)) = (request.ttft_ns, request.prompt_ns) else { continue };
         log.judge(ttft - prompt <= 100 * MS + ENGINE_HALF + CLIENT_HALF, || {
             let expected = format!("within 0.1 s after prompt_s {}", seconds(prompt));
@@ -143,8 +143,14 @@ pub(super) fn total_soon_after_engine_time(report: &Report, log: &mut Log) {
     }
 }
 
+/// A request of a round may wait for the others of it.
+fn alone(request: &Request) -> bool {
+    request.phase != "concurrency"
+}
+
 /// `total - prompt - decode`: what neither the engine's prompt nor its decode time explains.
 fn overhead(request: &Request) -> Option<i128> {
+    alone(request).then_some(())?;
     Some(request.total_ns? - request.prompt_ns? - request.decode_ns?)
 }
 

@@ -38,10 +38,9 @@ impl ClientInstant {
         ClientTime { micros: self.micros.saturating_sub(earlier.micros) }
     }
 
-    /// Seconds after the first dispatch in whole milliseconds, rounded up: a run is never shorter
-    /// than the sum of its parts.
-    pub fn seconds_rounded_up(self) -> f64 {
-        self.micros.div_ceil(1_000) as f64 / 1e3
+    /// The time from the run's first dispatch to this.
+    pub fn since_start(self) -> ClientTime {
+        ClientTime { micros: self.micros }
     }
 }
 
@@ -55,6 +54,11 @@ impl ClientTime {
     /// As printed.
     pub fn seconds(self) -> f64 {
         self.micros as f64 / 1e6 // exact to the nearest double, which is what printing needs
+    }
+
+    /// Seconds in whole milliseconds, rounded up: a run is never shorter than the sum of its parts.
+    pub fn seconds_rounded_up(self) -> f64 {
+        self.micros.div_ceil(1_000) as f64 / 1e3
     }
 }
 
@@ -154,7 +158,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&time).unwrap(), "0.535657");
         assert_eq!(at(0), at(1_000)); // a clock that went back
         assert_eq!(at(5_000).since(at(9_000)), at(1_000).since(at(1_000)));
-        assert_eq!(at(2_002_000).seconds_rounded_up(), 0.003);
+        assert_eq!(at(2_002_000).since_start().seconds_rounded_up(), 0.003);
     }
 
     proptest! {

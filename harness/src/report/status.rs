@@ -6,6 +6,7 @@ use crate::config::{Config, Stop};
 use crate::corpus::Length;
 use crate::fact::Fact;
 use crate::plan::Planned;
+use crate::self_test::SelfTest;
 
 /// What the reasons are read from.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +36,7 @@ fn of_the_order(evidence: &Evidence) -> Vec<Option<String>> {
     let Evidence { config, planned, model, configuration, .. } = *evidence;
     let unknown = format!("the protocol {} is not one this runner carries", config.protocol.id);
     let nonce = "the bodies carry a nonce, so they differ from the protocol's";
+    let failed = config.self_test.known().map(SelfTest::failed).unwrap_or_default().join(", ");
     let context = configuration.context_tokens.zip(needed_context(config, planned));
     vec![
         model.files.is_none().then(|| "no model file could be hashed".to_string()),
@@ -43,6 +45,7 @@ fn of_the_order(evidence: &Evidence) -> Vec<Option<String>> {
         context.filter(|(context, needed)| context < needed).map(|(context, needed)| {
             format!("the context of {context} tokens is too small: the plan needs {needed}")
         }),
+        (!failed.is_empty()).then(|| format!("the client failed its self-test: {failed}")),
     ]
 }
 
@@ -237,6 +240,26 @@ mod tests {
             json!("cd".repeat(20)),
             "the engine was built from another commit than the runner",
         );
+    }
+
+    #[test]
+    fn a_client_that_misreads_is_a_reason_and_one_that_was_not_tested_is_none() {
+        check(
+            "/self_test/known/cases/0/problem",
+            json!("for a test"),
+            "the client failed its self-test: plain",
+        );
+        let mut config = config();
+        config.self_test = Fact::Unknown("for a test".to_string());
+        let reply = Honest { steps: vec![100; 3], ..Honest::PLAIN }.script();
+        let outputs = outputs(&plan(&config.protocol, false), &vec![reply; 5], 0);
+        let report = rebuild_from(&outputs, &serde_json::to_vec(&config).unwrap()).unwrap();
+        assert_eq!(report.status_reasons, Vec::<String>::new());
+        let report: Value = serde_json::from_slice(&report.json).unwrap();
+        for field in ["latest_stamp_ms", "failed"] {
+            assert_eq!(report["extensions"]["self_test"][field], Value::Null);
+            assert_eq!(report["missing"][format!("/extensions/self_test/{field}")], "for a test");
+        }
     }
 
     #[test]

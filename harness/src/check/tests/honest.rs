@@ -131,13 +131,15 @@ proptest! {
 
     #[test]
     fn honest_runs_have_no_error(
-        replies in prop::collection::vec(reply(), 5),
+        replies in prop::collection::vec(reply(), 9),
         gap_ns in 0..9_000_000_u64,
         sent: Index,
         interrupted: bool,
+        optional: bool,
     ) {
-        let config = whole(interrupted.then_some(Stop::Interrupted));
-        let planned = plan(&config.protocol, false);
+        let mut config = whole(interrupted.then_some(Stop::Interrupted));
+        config.run.optional = optional;
+        let planned = plan(&config.protocol, optional);
         let sent = if interrupted { sent.index(planned.len()) } else { planned.len() };
         let scripts = planned.iter().zip(replies);
         let scripts = scripts.map(|(planned, reply)| honest(reply, planned.max_output_tokens));
