@@ -11,6 +11,7 @@ use crate::probe::{HashedFile, Machine};
 use crate::protocol::Protocol;
 use crate::run::server::SelfDescription;
 use crate::self_test::{Outcome, SelfTest};
+use proptest::test_runner::Config as ProptestConfig;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -56,6 +57,14 @@ pub(crate) fn protocol() -> Protocol {
         "frozen_input_tokens": null,
     });
     Protocol::parse(&text.to_string(), "the test protocol").unwrap()
+}
+
+/// So many cases of a property that costs more than most, unless `PROPTEST_CASES`, which proptest
+/// reads into its default, asks for another number.
+pub(crate) fn cases(quick: u32) -> ProptestConfig {
+    const UNASKED: u32 = 256;
+    let asked = ProptestConfig::default().cases;
+    ProptestConfig::with_cases(if asked == UNASKED { quick } else { asked })
 }
 
 /// Input tokens that [`config`] records for every request.
@@ -159,8 +168,8 @@ fn memory() -> Fact<Observation> {
     })
 }
 
-/// What an honest server does with one request. Times are in tenths of a millisecond, as it prints
-/// them.
+/// What an honest server does with one request. Times are in units, by default of the tenth of a
+/// millisecond that it prints.
 #[derive(Debug, Clone)]
 pub(crate) struct Honest {
     pub(crate) cached: u64,
@@ -172,6 +181,12 @@ pub(crate) struct Honest {
     /// From the server's clock to the client's.
     pub(crate) delay: u64,
     pub(crate) truncated: bool,
+    /// Nanoseconds of a unit of time.
+    pub(crate) unit_ns: u64,
+    /// The engine prints whole multiples of this, rounded down.
+    pub(crate) printed_ns: u64,
+    /// The client notices what came at the next multiple of this.
+    pub(crate) tick_ns: u64,
 }
 
 impl Honest {
@@ -182,6 +197,9 @@ impl Honest {
         reasoning: 0,
         delay: 20,
         truncated: false,
+        unit_ns: 100_000,
+        printed_ns: 100_000,
+        tick_ns: 1,
     };
 
     /// The reply as it reaches the client. The answer is `Hi there` whatever its number of tokens.
@@ -204,7 +222,9 @@ impl Honest {
             at += step;
             reads.push((at, chunk(delta, None)));
         }
-        let decode: u64 = self.steps.iter().sum();
+        let steps_a_ms = 1_000_000 / self.printed_ns;
+        let ms = |units: u64| (units * self.unit_ns / self.printed_ns) as f64 / steps_a_ms as f64;
+        let (prompt_ms, decode_ms) = (ms(self.prompt), ms(self.steps.iter().sum()));
         let fresh = INPUT_TOKENS - self.cached;
         let predicted = self.steps.len();
         let finish = if self.truncated { "length" } else { "stop" };
@@ -215,15 +235,16 @@ impl Honest {
                 "prompt_tokens_details": {"cached_tokens": self.cached},
             },
             "timings": {
-                "cache_n": self.cached, "prompt_n": fresh, "prompt_ms": self.prompt as f64 / 10.0,
-                "predicted_n": predicted, "predicted_ms": decode as f64 / 10.0,
-                "predicted_per_second": predicted as f64 * 10_000.0 / decode as f64,
+                "cache_n": self.cached, "prompt_n": fresh, "prompt_ms": prompt_ms,
+                "predicted_n": predicted, "predicted_ms": decode_ms,
+                "predicted_per_second": predicted as f64 * 1e3 / decode_ms,
             },
         });
         reads.push((at, last.to_string()));
         reads.push((at, "[DONE]".to_string()));
-        let line = |(tenths, data): (u64, String)| {
-            (tenths * 100_000, format!("data: {data}\n\n").into_bytes())
+        let line = |(units, data): (u64, String)| {
+            let noticed_ns = (units * self.unit_ns).next_multiple_of(self.tick_ns);
+            (noticed_ns, format!("data: {data}\n\n").into_bytes())
         };
         let mut script = Script::events(&[]);
         script.reads = reads.into_iter().map(line).collect();

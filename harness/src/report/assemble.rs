@@ -119,6 +119,7 @@ fn report(
         planned,
         model: &model,
         configuration: &configuration,
+        rows: &rows,
         counts: &counts,
         checks: &checks,
     });

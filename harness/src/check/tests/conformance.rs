@@ -129,7 +129,7 @@ fn forty_listed_changes_of_a_digit_are_found() {
     }
 }
 
-/// Of two changes, mending one leaves no error that was not there with both.
+/// P19: of two changes, mending one leaves no error that was not there with both.
 #[test]
 fn mending_one_of_two_changes_makes_no_error() {
     let bench = Bench::open("golden/reports/full.json");

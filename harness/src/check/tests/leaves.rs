@@ -72,6 +72,7 @@ fn check(report: &str, survivors: &str, at_least: f64) {
     assert!(percent >= at_least, "{report}: only {percent:.1} % of changed scalars are found");
 }
 
+/// P2: for each report the share that is seen has a bound, and what is not seen a reason.
 #[test]
 fn the_public_full_report() {
     check("golden/reports/full.json", "golden/reports/full.leaves.txt", 92.0);
@@ -84,5 +85,5 @@ fn the_public_wrapper() {
 
 #[test]
 fn a_report_of_our_own() {
-    check("golden/reports/embedded.json", "golden/reports/embedded.leaves.txt", 91.9);
+    check("golden/reports/embedded.json", "golden/reports/embedded.leaves.txt", 92.0);
 }

@@ -102,7 +102,7 @@ fn a_whole_run_is_complete() {
     insta::assert_snapshot!("report", serde_json::to_string_pretty(&report).unwrap());
 }
 
-/// Ctrl-C before any read of any reply: what was finished stays, the rest is skipped.
+/// P12, P13: Ctrl-C before any read of any reply: what was finished stays, the rest is skipped.
 #[test]
 fn an_interruption_anywhere_leaves_a_valid_report() {
     let reads: usize = scripts().iter().map(|script| script.reads.len() + 1).sum();
@@ -133,7 +133,7 @@ fn an_interruption_anywhere_leaves_a_valid_report() {
     }
 }
 
-/// Ctrl-C or a crash at any read, then `--resume`: the report is that of a run that was let be, but
+/// P13: Ctrl-C or a crash at any read, then `--resume`: the report is that of a run that was let be, but
 /// for the fields that say so.
 #[test]
 fn an_interrupted_run_that_is_resumed_gives_the_same_report() {
