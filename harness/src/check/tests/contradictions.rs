@@ -28,7 +28,7 @@ fn check(changes: &[(&str, &str)], rules: &[&str]) {
 /// B106: numbers that cannot both be.
 #[test]
 fn figures_that_contradict_each_other() {
-    check(&[("/summaries/1/median", "120.5")], &["R062", "R069"]);
+    check(&[("/summaries/1/median", "120.5")], &["R069"]);
     check(&[("/summaries/1/max", "0.5")], &["R062", "R069"]);
     check(&[("/requests/2/tokens/cached_tokens", "5000")], &["R080"]);
     check(
@@ -92,7 +92,7 @@ fn few_right_answers_show_little() {
 /// B113: of how many runs, and of which.
 #[test]
 fn runs_that_were_chosen() {
-    check(&[("/requests/7/repetition", "5")], &["R071", "R072"]);
+    check(&[("/requests/7/repetition", "5")], &["R071"]);
     check(&[("/summaries/0/included_request_ids/0", "\"warmup\"")], &["R064"]);
     check(
         &[("/summaries/0/included_request_ids", r#"["performance-short-r1"]"#)],

@@ -213,6 +213,15 @@ fn errors(config: &Config, outputs: &[u8]) -> String {
     if outcome.fails_on(Severity::Error) { outcome.text() } else { String::new() }
 }
 
+#[test]
+fn reasoning_and_answer_in_one_read_are_honest() {
+    let config = whole(None);
+    let planned = plan(&config.protocol, false);
+    let together = Honest { steps: vec![100, 0], reasoning: 1, ..Honest::PLAIN }.script();
+    let outputs = outputs(&planned, &vec![together; planned.len()], 0);
+    assert_eq!(errors(&config, &outputs), "");
+}
+
 proptest! {
     #![proptest_config(cases(128))]
 

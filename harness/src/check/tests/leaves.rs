@@ -8,7 +8,7 @@ use crate::json::{Number, Value};
 use std::collections::BTreeSet;
 
 /// Another value of the same kind, as near as there is one; of null, some text.
-fn mutant(value: &Value) -> Option<Value> {
+pub(super) fn mutant(value: &Value) -> Option<Value> {
     match value {
         Value::Null => Some(Value::String("x".to_string())),
         Value::Bool(flag) => Some(Value::Bool(!flag)),

@@ -121,7 +121,7 @@ proptest! {
     #[test]
     fn no_time_is_negative(
         stamps in proptest::collection::vec(
-            prop_oneof![Just(0), 0..5_000_000_000_u64, Just(1 << 62)], 8
+            prop_oneof![Just(0), 0..5_000_000_000_u64, Just(1 << 50)], 8
         ),
         gap_ns in 0..2_000_u64,
     ) {
