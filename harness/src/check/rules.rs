@@ -212,4 +212,6 @@ checks! {
     R434 Wrapper memory::devices_are_keyed_by_index;
     R435 Full declared::options_are_what_they_set;
     R436 Full timing::repetitions_wait_alike;
+    R437 Full extensions::bodies_are_the_corpus;
+    R438 Full extensions::shared_prefix_is_as_recorded;
 }

@@ -217,8 +217,8 @@ pub(super) fn repetitions_wait_alike(report: &Report, log: &mut Log) {
     }
 }
 
-/// Both may come in one read, and then have one stamp: of a server that sends event by event that is
-/// worth a warning.
+/// Both may come in one read, and then have one stamp: of a server that sends event by event that
+/// is worth a warning.
 pub(super) fn answer_follows_reasoning(report: &Report, log: &mut Log) {
     for request in &report.requests {
         let (Some(ttft), Some(answer)) = (request.ttft_ns, request.first_answer_ns) else {

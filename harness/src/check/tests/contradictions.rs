@@ -1,5 +1,5 @@
-//! Reports that contradict themselves or claim more than they show, each with the rule that says so.
-//! The base is the full report, in which none of these rules finds anything there.
+//! Reports that contradict themselves or claim more than they show, each with the rule that says
+//! so. The base is the full report, in which none of these rules finds anything there.
 
 use super::Bench;
 use crate::json::{Value, parse};

@@ -232,8 +232,8 @@ proptest! {
         prop_assert_eq!(found.usage.completion_tokens, Some(40));
     }
 
-    /// P4: lines that mean nothing, stray fields, empty events, data over several lines, without its
-    /// blank, other line ends and a mark in front leave all that was said as it is.
+    /// P4: lines that mean nothing, stray fields, empty events, data over several lines or without
+    /// its blank, other line ends and a mark in front leave all that was said as it is.
     #[test]
     fn what_the_format_allows_changes_nothing(
         extra in proptest::collection::vec((any::<prop::sample::Index>(), 0..EXTRA.len()), 0..9),

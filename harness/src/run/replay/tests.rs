@@ -133,8 +133,8 @@ fn an_interruption_anywhere_leaves_a_valid_report() {
     }
 }
 
-/// P13: Ctrl-C or a crash at any read, then `--resume`: the report is that of a run that was let be, but
-/// for the fields that say so.
+/// P13: Ctrl-C or a crash at any read, then `--resume`: the report is that of a run that was let
+/// be, but for the fields that say so.
 #[test]
 fn an_interrupted_run_that_is_resumed_gives_the_same_report() {
     let declared = |json: &[u8]| {
