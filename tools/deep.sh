@@ -14,6 +14,11 @@ cargo --locked test --release --workspace --quiet -- --nocapture >"$out/tests" 2
 }
 awk '/^test result:/ {n += $4} END {print n " passed"}' "$out/tests"
 
+echo "10,000 honest runs, reviewed and made again"
+PROPTEST_CASES=10000 cargo --locked test --release -p strata-harness --lib --quiet honest_runs \
+    >"$out/honest" 2>&1 || { cat "$out/honest" && exit 1; }
+sed -n 's/^test result: .*finished in /in /p' "$out/honest"
+
 echo "embedded-v1 twenty times: every report reviewed, every answer the same"
 for run in $(seq 20); do
     target/release/strata-bench run --profile spec/profiles/embedded.json --suite embedded-v1 \

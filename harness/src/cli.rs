@@ -161,7 +161,10 @@ pub(crate) struct RunCommand {
     profile: Option<PathBuf>,
     /// the folder to fill; must not exist or be empty
     #[argh(option, from_str_fn(some_path), arg_name = "dir")]
-    out: PathBuf,
+    out: Option<PathBuf>,
+    /// the folder of a run that ended early, in place of --out: what it finished is kept
+    #[argh(option, from_str_fn(some_path), arg_name = "dir")]
+    resume: Option<PathBuf>,
     /// the environment variable that holds the server's key
     #[argh(option, from_str_fn(some_text), arg_name = "name")]
     pub(crate) credential_env: Option<String>,
@@ -169,6 +172,12 @@ pub(crate) struct RunCommand {
     /// longer conforms
     #[argh(option, from_str_fn(some_text), arg_name = "text")]
     nonce: Option<String>,
+    /// run the optional stages too: rounds of concurrent requests
+    #[argh(switch)]
+    optional: bool,
+    /// before the first request, send warm-ups until the decode rate is steady
+    #[argh(switch)]
+    until_steady: bool,
     /// leave the model's files unread; the report no longer conforms
     #[argh(switch)]
     skip_model_hash: bool,
@@ -245,19 +254,26 @@ impl RunCommand {
             (None, Some(profile)) => Target::Profile(Box::new(Profile::open(profile)?)),
             _ => return Err("give one of --url and --profile".to_string()),
         };
+        let out = match (&self.out, &self.resume) {
+            (Some(folder), None) | (None, Some(folder)) => folder.clone(),
+            _ => return Err("give one of --out and --resume".to_string()),
+        };
         if self.config.is_some() && self.profile.is_some() {
             return Err("--config declares what a profile already states; leave it out".to_string());
         }
         Ok(Order {
             suite: suite(self.suite.as_deref(), self.protocol.as_deref())?,
             target,
-            out: self.out.clone(),
+            out,
+            resume: self.resume.is_some(),
             argv: argv.iter().map(|argument| redactor.apply(argument)).collect(),
             declared: self.declared(redactor)?,
             declared_groups: self.config.as_deref().map(declared_groups).transpose()?,
             skip_model_hash: self.skip_model_hash,
             credential,
             nonce: self.nonce.clone(),
+            optional: self.optional,
+            until_steady: self.until_steady,
             timeouts: Timeouts {
                 connect: seconds("connect", self.timeout_connect)?,
                 first_byte: seconds("first-byte", self.timeout_first_byte)?,

@@ -3,9 +3,11 @@
 
 use crate::corpus::Lengths;
 use crate::fact::Fact;
+use crate::probe::memory::Observation;
 use crate::probe::{HashedFile, Machine};
 use crate::protocol::Protocol;
 use crate::run::server::SelfDescription;
+use crate::self_test::SelfTest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -45,6 +47,12 @@ pub struct Config {
     pub provenance: Vec<Artifact>,
     /// What `/v1/status` lacked that a report has no null for, with the reason.
     pub status_missing: Map<String, Value>,
+    /// How this program's client did against a server of known truth, before the first request.
+    pub self_test: Fact<SelfTest>,
+    /// What came of `--until-steady`.
+    pub warm_up: Fact<WarmUp>,
+    /// Each time the run was gone on with after it had ended early.
+    pub resumed: Vec<Resumed>,
     /// Null while the run goes on, and for good if it was killed.
     pub end: Option<End>,
 }
@@ -78,6 +86,8 @@ pub struct Run {
     pub api_key_sent: bool,
     /// Text put before the first user message of every body.
     pub nonce: Option<String>,
+    /// Whether the optional stages were asked for.
+    pub optional: bool,
 }
 
 /// The operator's word for what nobody can probe.
@@ -128,16 +138,42 @@ pub struct Artifact {
     pub sha256: String,
 }
 
+/// Requests before the plan's first, until the decode rate no longer moved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WarmUp {
+    /// The rate of each, in tokens per second.
+    pub decode_tps: Vec<f64>,
+    /// Whether the last of them are alike.
+    pub steady: bool,
+    /// Why it was given up.
+    pub problem: Option<String>,
+}
+
+/// A run gone on with, `/extensions/resumed/*`. The client's clock stood between the parts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resumed {
+    /// RFC 3339, whole seconds, UTC.
+    pub at: String,
+    /// The last request that was kept; null if none was finished.
+    pub after_request: Option<String>,
+    /// Requests that had been sent and were sent again: their earlier records are not counted.
+    pub resent: Vec<String>,
+}
+
 /// What is known only when the last request is through.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
     /// Why requests were left out.
     pub stop: Option<Stop>,
-    /// Processor time this program used while requests ran, in seconds.
-    pub runner_cpu_s: f64,
+    /// Processor time this program used while requests ran, in seconds, over all parts of the run.
+    pub runner_cpu_s: Fact<f64>,
     /// Load averages after the last request.
     pub load: Fact<[f64; 3]>,
+    /// Memory while requests ran, in the last part of a resumed run.
+    pub memory: Fact<Observation>,
 }
 
 /// Why a run ended before its plan did.

@@ -31,6 +31,18 @@ pub fn plan(protocol: &Protocol, optional: bool) -> Vec<Planned<'_>> {
     stages.flat_map(plan_phase).collect()
 }
 
+/// The requests in parts that are sent one after the other: all of a round at once, any other
+/// alone.
+pub fn rounds<'a, T>(
+    requests: &'a [T],
+    planned: impl Fn(&T) -> &Planned<'_> + 'a,
+) -> impl Iterator<Item = &'a [T]> {
+    requests.chunk_by(move |a, b| {
+        let (a, b) = (planned(a), planned(b));
+        a.round.is_some() && a.round == b.round
+    })
+}
+
 fn plan_phase(phase: &Phase) -> Vec<Planned<'_>> {
     let repetitions = 1..=phase.repetitions;
     match phase.order {

@@ -5,8 +5,8 @@
 use crate::client::transport::Fault;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// One request sent, and all that came back.
@@ -17,7 +17,7 @@ pub struct Attempt {
     pub request_id: String,
     /// SHA-256 of the request body as sent.
     pub body_sha256: String,
-    /// When it was sent, on the run's clock like all stamps here.
+    /// When it was sent, on the run's clock like all stamps here; in a round, when that began.
     pub dispatch_ns: u64,
     /// Null when no reply came.
     pub http_status: Option<u16>,
@@ -58,17 +58,29 @@ impl Recorder {
         Ok(Recorder { file: File::create_new(path)?, is_empty: true })
     }
 
+    /// Goes on with a file of which the first `whole_bytes` hold whole lines.
+    pub fn resume(path: &Path, whole_bytes: u64) -> io::Result<Recorder> {
+        let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        file.set_len(whole_bytes)?;
+        file.seek(SeekFrom::End(0))?;
+        Ok(Recorder { file, is_empty: whole_bytes == 0 })
+    }
+
     /// Whether no attempt was made yet.
     pub fn is_empty(&self) -> bool {
         self.is_empty
     }
 
-    /// Appends a line and returns once it is on the disk: a crash loses no finished request.
-    pub fn append(&mut self, attempt: &Attempt) -> io::Result<()> {
+    /// Appends a line for each and returns once they are on the disk: a crash loses no finished
+    /// request.
+    pub fn append(&mut self, attempts: &[Attempt]) -> io::Result<()> {
         self.is_empty = false;
-        let mut line = serde_json::to_vec(attempt)?;
-        line.push(b'\n');
-        self.file.write_all(&line)?;
+        let mut lines = Vec::new();
+        for attempt in attempts {
+            serde_json::to_writer(&mut lines, attempt)?;
+            lines.push(b'\n');
+        }
+        self.file.write_all(&lines)?;
         self.file.sync_data()
     }
 }
@@ -90,10 +102,15 @@ impl fmt::Display for BadLine {
 
 impl std::error::Error for BadLine {}
 
-/// Reads the file back. A last line without its line feed is one that a crash cut off; it counts
-/// as never written.
+/// Length of the lines that were written whole. A last line without its line feed is one that a
+/// crash cut off; it counts as never written.
+pub fn whole_bytes(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1)
+}
+
+/// Reads the file back.
 pub fn read(bytes: &[u8]) -> Result<Vec<Attempt>, BadLine> {
-    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+    let whole = whole_bytes(bytes);
     let lines = bytes[..whole].split_inclusive(|&byte| byte == b'\n');
     lines
         .enumerate()

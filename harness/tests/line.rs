@@ -207,5 +207,5 @@ fn a_changed_digit_is_found() {
     let (found, digits) = seen(&results, None, None);
     let percent = 100.0 * found as f64 / digits as f64;
     println!("the bare file: {found} of {digits} changed digits found, {percent:.1} %");
-    assert!(percent >= 97.0, "{percent:.1} %");
+    assert!(percent >= 98.0, "{percent:.1} %");
 }

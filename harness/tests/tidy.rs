@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -263,6 +264,40 @@ fn only_commands_touch_the_process() {
             }
         }
     }
+    check(findings);
+}
+
+/// Ids as in `P9` or `B115` at the head of a text.
+fn leading_ids(text: &str) -> Vec<String> {
+    let Some((ids, _)) = text.split_once(": ") else { return Vec::new() };
+    let is_id = |id: &str| {
+        let digits = id.strip_prefix(['P', 'B']).unwrap_or("");
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let ids: Vec<String> = ids.split(", ").map(str::to_owned).collect();
+    if ids.iter().all(|id| is_id(id)) { ids } else { Vec::new() }
+}
+
+#[test]
+fn every_proof_is_a_test_and_every_numbered_test_a_proof() {
+    let (mut tested, mut findings) = (BTreeSet::new(), Vec::new());
+    for (name, text) in rust_files() {
+        let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+        for (at, line) in lines.iter().enumerate() {
+            let ids = line.strip_prefix("/// ").map(leading_ids).unwrap_or_default();
+            let mut below = lines[at..].iter().skip_while(|line| line.starts_with("///"));
+            if !ids.is_empty() && below.next() != Some(&"#[test]") {
+                findings.push(format!("{name}:{}: a number that stands above no test", at + 1));
+            }
+            tested.extend(ids);
+        }
+    }
+    let table = fs::read_to_string(root().join("docs/proofs.md")).unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let stated: BTreeSet<String> =
+        rows.flat_map(|(id, _)| leading_ids(&format!("{id}: "))).collect();
+    findings.extend(stated.difference(&tested).map(|id| format!("docs/proofs.md: {id}: no test")));
+    findings.extend(tested.difference(&stated).map(|id| format!("{id}: not in docs/proofs.md")));
     check(findings);
 }
 

@@ -1,11 +1,12 @@
 //! Faults come back as errors, several engines live side by side, work ends when it is told to.
 
-use super::{bundled, check_bits, model, session, session_with, tokens};
+use super::{bundled, check_bits, greedy, model, session, session_with, tokens};
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use strata_engine::device::KernelChoice;
-use strata_engine::{Cancel, Error, Model, ModelOptions, Session, SessionOptions, Token};
+use strata_engine::{Cancel, Error, Generation, GenerationOptions, Model, ModelOptions, Session};
+use strata_engine::{SessionOptions, Step, Token};
 
 /// A call that must fail, with the message, on a session that must give the right bits afterwards.
 fn check(call: impl Fn(&mut Session) -> Result<(), Error>, message: &str) {
@@ -17,6 +18,7 @@ fn check(call: impl Fn(&mut Session) -> Result<(), Error>, message: &str) {
     check_bits(&mut session, &prompt);
 }
 
+/// B115: and the session is as good as before.
 #[test]
 fn a_session_is_usable_after_every_bad_call() {
     check(|s| s.sync(&[]).map(drop), "a prompt of 0 tokens: give at least one");
@@ -75,6 +77,92 @@ fn files_that_are_no_models_are_refused() {
     let threads = ModelOptions { threads: 0, kernels: KernelChoice::Auto };
     let error = Model::from_bytes(bytes, &threads).err().unwrap();
     assert_eq!(error, Error::Input("0 threads: choose 1 to 1024".to_owned()));
+}
+
+/// Files of 0 to 96 bytes that are GGUF in form, as hexadecimal digits to be followed by zeros: a
+/// dimension of 0, an empty key, sizes that overflow, an array of bytes where numbers belong,
+/// alignments that are none, data beyond the end, and one that is whole but no model.
+const DAMAGED: [(&str, usize); 9] = [
+    ("47475546030000000100000000000000000000000000000001000000000000007401", 64),
+    ("4747554603000000000000000000000001000000000000000000000000000000040000000700", 64),
+    (
+        "4747554603000000010000000000000000000000000000000100000000000000\
+         7402000000ffffffffffffff7f020000000000000018",
+        96,
+    ),
+    (
+        "4747554603000000010000000000000000000000000000000100000000000000\
+         74020000000000400000000000010000000004",
+        96,
+    ),
+    (
+        "474755460300000000000000000000000100000000000000\
+         1900000000000000746f6b656e697a65722e67676d6c2e746f6b656e5f74797065\
+         0900000000000000040000000000000001010101",
+        96,
+    ),
+    (
+        "474755460300000000000000000000000100000000000000\
+         110000000000000067656e6572616c2e616c69676e6d656e740500000020",
+        64,
+    ),
+    (
+        "474755460300000000000000000000000100000000000000\
+         110000000000000067656e6572616c2e616c69676e6d656e740400000003",
+        64,
+    ),
+    (
+        "474755460300000001000000000000000000000000000000\
+         0100000000000000740100000008000000000000000000000000000000000000000100",
+        96,
+    ),
+    (
+        "474755460300000001000000000000000000000000000000\
+         0100000000000000740100000008",
+        96,
+    ),
+];
+
+/// B115: a damaged file of any size is an error of the model, by its bytes and by its path.
+#[test]
+fn damaged_files_are_errors() {
+    let path = std::env::temp_dir().join(format!("strata-damaged-{}.gguf", std::process::id()));
+    for (digits, len) in DAMAGED {
+        let byte = |pair: &[u8; 2]| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap();
+        let mut whole: Vec<u8> = digits.as_bytes().as_chunks().0.iter().map(byte).collect();
+        whole.resize(len, 0);
+        for cut in 0..=len {
+            let bytes = whole[..cut].to_vec();
+            let error = Model::from_bytes(bytes, &ModelOptions::default()).err().unwrap();
+            assert!(matches!(error, Error::Model(_)), "{cut} bytes of {digits}: {error}");
+        }
+        std::fs::write(&path, &whole).unwrap();
+        let error = Model::open(&path, &ModelOptions::default()).err().unwrap().to_string();
+        assert!(error.contains(path.to_str().unwrap()), "{error}");
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// B115: the last owner may let go on another thread, in the middle of an answer.
+#[test]
+fn an_answer_that_is_dropped_half_way_harms_nobody() {
+    let own = Arc::new(Model::open(&bundled(), &ModelOptions::default()).unwrap());
+    let mut session = Session::new(Arc::clone(&own), SessionOptions::default()).unwrap();
+    drop(own);
+    let half_way = std::thread::spawn(move || {
+        session.sync(&tokens(4, 20)).unwrap();
+        let options = GenerationOptions::default();
+        let mut answer = Generation::new(&mut session, greedy(), &options).unwrap();
+        assert!(matches!(answer.step(), Ok(Step::Token { .. })));
+        drop(answer);
+        session
+    });
+    let session = half_way.join().unwrap();
+    std::thread::spawn(move || drop(session)).join().unwrap();
+    let prompt = tokens(6, 20);
+    let mut other = session_with(2, SessionOptions::default());
+    other.sync(&prompt).unwrap();
+    check_bits(&mut other, &prompt);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 
 use super::report::{Report, printed, quoted};
 use super::rule::{Log, breach};
-use crate::json::Value;
+use super::shape::ENGINE_OPTIONS;
+use crate::json::{Number, Value};
 
 /// Options that declare a field.
 const DECLARED: [(&str, &str); 4] = [
@@ -41,6 +42,12 @@ pub(super) fn command_begins_with_program(report: &Report, log: &mut Log) {
         let expected = "the program's name first and no blank at either end";
         breach(report.place("/run/command"), expected, quoted(line))
     });
+    let named = (report.text("/extensions/argv/0"), report.text("/extensions/runner"));
+    let (Some(program), Some(runner)) = named else { return };
+    log.judge(program.rsplit('/').next() == Some(runner), || {
+        let at = "/extensions/runner";
+        breach(at, format!("the program of the command, {}", quoted(program)), quoted(runner))
+    });
 }
 
 pub(super) fn command_splits_back(report: &Report, log: &mut Log) {
@@ -67,6 +74,33 @@ pub(super) fn command_splits_back(report: &Report, log: &mut Log) {
             let expected = format!("{option} quoted so that it splits into {}", quoted(recorded));
             breach(at.clone(), expected, quoted(split))
         });
+    }
+}
+
+/// Engine options that set a figure which the report states too.
+const SETTING: [(&str, &str); 2] = [
+    ("--ctx", "/configuration/context_tokens"),
+    ("--threads", "/extensions/engine_device/threads"),
+];
+
+pub(super) fn options_are_what_they_set(report: &Report, log: &mut Log) {
+    let groups = ENGINE_OPTIONS.split(' ').map(|group| format!("/configuration/{group}"));
+    let groups: Vec<String> =
+        groups.chain(["/extensions/other_engine_options".to_string()]).collect();
+    for (option, figure) in SETTING {
+        let Some(stated) = report.at(figure).and_then(Value::as_number) else { continue };
+        for group in &groups {
+            let Some(set) = report.at(group).and_then(|group| group.get(option)) else { continue };
+            // `auto` and its like leave the figure to the engine.
+            let Some(number) = set.as_str().and_then(Number::new) else { continue };
+            log.judge(number.is_worth(stated), || {
+                breach(
+                    figure,
+                    format!("{} as {option} of {group} sets", number.text()),
+                    stated.text(),
+                )
+            });
+        }
     }
 }
 

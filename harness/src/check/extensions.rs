@@ -4,6 +4,7 @@
 use super::report::{Report, Request, printed, quoted};
 use super::rule::{Log, breach};
 use super::timing::seconds;
+use crate::corpus::{Lengths, known};
 use crate::digest::is_sha256;
 use crate::json::{Value, escape};
 use std::collections::{HashMap, HashSet};
@@ -238,6 +239,17 @@ pub(super) fn rounds_only_if_selected(report: &Report, log: &mut Log) {
 
 pub(super) fn failed_check_is_a_reason(report: &Report, log: &mut Log) {
     let Some(reasons) = status_reasons(report) else { return };
+    let amiss: [(&str, fn(&Value) -> bool); 3] = [
+        ("/extensions/runner_dirty", |dirty| dirty.as_bool() == Some(true)),
+        ("/extensions/nonce", |nonce| !nonce.is_null()),
+        ("/extensions/self_test/failed", |cases| !cases.items().is_empty()),
+    ];
+    for (at, is_amiss) in amiss {
+        let Some(value) = report.at(at) else { continue };
+        log.judge(!is_amiss(value) || !reasons.is_empty(), || {
+            breach(at, "a status reason beside it", printed(Some(value)))
+        });
+    }
     for check in checks(report) {
         for field in ["unexpected_payload_reuse", "length_outside_tolerance"] {
             let Some(failed) = check.flag(field) else { continue };
@@ -322,6 +334,52 @@ pub(super) fn bodies_have_digests(report: &Report, log: &mut Log) {
         log.judge(there.contains(request.id), || {
             let expected = format!("a digest of the body of {}", request.id);
             breach("/extensions/request_sha256", expected, "nothing")
+        });
+    }
+}
+
+/// A nonce makes other bodies, and a status reason.
+pub(super) fn bodies_are_the_corpus(report: &Report, log: &mut Log) {
+    let Some(corpus) = report.text("/protocol/corpus_sha256").and_then(known) else {
+        return log.idle("the corpus is not one this program carries");
+    };
+    if !report.is_null("/extensions/nonce") {
+        return log.idle("the bodies carry a nonce");
+    }
+    let Some(digests) = report.at("/extensions/request_sha256") else { return };
+    for (id, digest) in digests.entries() {
+        let Some(wanted) = corpus.bodies.get(id.as_str()) else { continue };
+        log.judge(digest.as_str() == Some(wanted), || {
+            let at = format!("/extensions/request_sha256/{}", escape(id));
+            breach(at, format!("{} of the corpus", quoted(wanted)), printed(Some(digest)))
+        });
+    }
+}
+
+/// A tokenizer and a template are known by the lengths they give to all payloads. Somebody may have
+/// recorded another that gives the same.
+pub(super) fn shared_prefix_is_as_recorded(report: &Report, log: &mut Log) {
+    let Some(corpus) = report.text("/protocol/corpus_sha256").and_then(known) else {
+        return log.idle("the corpus is not one this program carries");
+    };
+    let checks = checks(report);
+    let template = report.text("/configuration/template/sha256");
+    let same = |lengths: &&Lengths| {
+        let input = |check: &Entry| lengths.requests.get(check.request.id).map(|l| l.input_tokens);
+        Some(lengths.template_sha256.as_str()) == template
+            && checks.iter().all(|check| check.count("frozen_input_tokens") == input(check))
+    };
+    let Some(recorded) = corpus.lengths.iter().find(same) else {
+        return log.idle("the lengths are of no tokenizer that was recorded");
+    };
+    for check in &checks {
+        let length = recorded.requests.get(check.request.id);
+        let wanted = length.map(|length| length.max_shared_prefix_tokens);
+        let (Some(wanted), Some(shared)) = (wanted, check.count("max_shared_prefix_tokens")) else {
+            continue;
+        };
+        log.judge(shared == wanted, || {
+            breach(check.place("max_shared_prefix_tokens"), wanted, shared)
         });
     }
 }

@@ -10,6 +10,7 @@ mod directory;
 pub mod explain;
 mod extensions;
 mod identity;
+mod memory;
 mod missing;
 mod model_files;
 mod outcome;

@@ -21,7 +21,9 @@ pub(super) fn protocol_is_known(report: &Report, log: &mut Log) {
         ("/protocol/profile", &protocol.profile),
         ("/protocol/corpus_sha256", &protocol.corpus_sha256),
     ];
-    for (at, wanted) in pinned {
+    let suite = "/extensions/suite"; // which a wrapper leaves out
+    let suite = report.at(suite).map(|_| (suite, &protocol.suite));
+    for (at, wanted) in pinned.into_iter().chain(suite) {
         log.judge_unless(admitted, report.text(at) == Some(wanted), || {
             breach(at, quoted(wanted), printed(report.at(at)))
         });

@@ -6,10 +6,10 @@
 
 use super::report::Report;
 use super::rule::Log;
-use super::wrapper::{frame, machine, memory, rates, runs, witness};
+use super::wrapper::{frame, machine, rates, runs, witness};
 use super::{
-    declared, extensions, identity, missing, model_files, plan, protocol, provenance, quality,
-    shape, summaries, timing, tokens, vocabulary,
+    declared, extensions, identity, memory, missing, model_files, plan, protocol, provenance,
+    quality, shape, summaries, timing, tokens, vocabulary,
 };
 
 /// Without what a rule has nothing to look at.
@@ -172,12 +172,12 @@ checks! {
     R211 Wrapper machine::kernel_is_the_systems;
     R212 Wrapper machine::event_says_unlocked;
     R213 Wrapper machine::used_devices_are_the_gpus;
-    R220 Wrapper memory::used_and_available_are_all;
-    R221 Wrapper memory::swap_grew_by_traffic;
-    R222 Wrapper memory::bytes_are_pages;
-    R223 Wrapper memory::peaks_are_between;
-    R224 Wrapper memory::samples_fill_the_window;
-    R225 Wrapper memory::headline_did_not_swap;
+    R220 Any memory::used_and_available_are_all;
+    R221 Any memory::swap_grew_by_traffic;
+    R222 Any memory::bytes_are_pages;
+    R223 Any memory::peaks_are_between;
+    R224 Any memory::samples_fill_the_window;
+    R225 Any memory::headline_did_not_swap;
     R230 Wrapper runs::excluded_is_another_run;
     R231 Wrapper runs::excluded_is_at_hand;
     R232 Wrapper runs::selected_is_pinned;
@@ -210,4 +210,8 @@ checks! {
     R432 Full extensions::requests_have_offsets;
     R433 Any summaries::repetitions_differ;
     R434 Wrapper memory::devices_are_keyed_by_index;
+    R435 Full declared::options_are_what_they_set;
+    R436 Full timing::repetitions_wait_alike;
+    R437 Full extensions::bodies_are_the_corpus;
+    R438 Full extensions::shared_prefix_is_as_recorded;
 }

@@ -7,6 +7,7 @@ use super::report::{Report, Request, decimal};
 use super::rule::{Log, breach};
 use crate::client::base_url::BaseUrl;
 use crate::json::{Number, Value};
+use std::collections::BTreeMap;
 
 /// Half the last printed digit of an engine time, in nanoseconds.
 pub(super) const ENGINE_HALF: i128 = 50_000;
@@ -119,7 +120,7 @@ pub(super) fn first_token_soon_after_prompt(report: &Report, log: &mut Log) {
     if !on_loopback(report) {
         return log.idle("the server is not on this machine");
     }
-    for request in &report.requests {
+    for request in report.requests.iter().filter(|request| alone(request)) {
         let (Some(ttft), Some(prompt)) = (request.ttft_ns, request.prompt_ns) else { continue };
         log.judge(ttft - prompt <= 100 * MS + ENGINE_HALF + CLIENT_HALF, || {
             let expected = format!("within 0.1 s after prompt_s {}", seconds(prompt));
@@ -143,8 +144,14 @@ pub(super) fn total_soon_after_engine_time(report: &Report, log: &mut Log) {
     }
 }
 
+/// A request of a round may wait for the others of it.
+fn alone(request: &Request) -> bool {
+    request.phase != "concurrency"
+}
+
 /// `total - prompt - decode`: what neither the engine's prompt nor its decode time explains.
 fn overhead(request: &Request) -> Option<i128> {
+    alone(request).then_some(())?;
     Some(request.total_ns? - request.prompt_ns? - request.decode_ns?)
 }
 
@@ -187,6 +194,31 @@ pub(super) fn no_answer_has_a_cause(report: &Report, log: &mut Log) {
     }
 }
 
+/// Least time to the first token, in nanoseconds, beside which a tenth of it is no noise.
+const WAITED: i128 = 100 * MS;
+
+/// Repetitions of a case are equally long and share no beginning: one that has its first token in a
+/// tenth of another's time did not read its prompt, whatever the server says of its cache.
+pub(super) fn repetitions_wait_alike(report: &Report, log: &mut Log) {
+    let mut cases: BTreeMap<&str, Vec<(&Request, i128)>> = BTreeMap::new();
+    for request in report.requests.iter().filter(|request| request.phase == "performance") {
+        let waited = request.ttft_ns.map(|ttft| (request, ttft));
+        cases.entry(request.case).or_default().extend(waited);
+    }
+    for requests in cases.values().filter(|requests| requests.len() > 1) {
+        let longest = requests.iter().map(|(_, ttft)| *ttft).max().unwrap_or(0);
+        for (request, ttft) in requests.iter().filter(|_| longest >= WAITED) {
+            log.judge(ttft.saturating_mul(10) >= longest, || {
+                let expected = format!("a tenth of a repetition's {} at least", seconds(longest));
+                let found = request.printed("/timings/ttft_s");
+                breach(request.place("/timings/ttft_s"), expected, found)
+            });
+        }
+    }
+}
+
+/// Both may come in one read, and then have one stamp: of a server that sends event by event that
+/// is worth a warning.
 pub(super) fn answer_follows_reasoning(report: &Report, log: &mut Log) {
     for request in &report.requests {
         let (Some(ttft), Some(answer)) = (request.ttft_ns, request.first_answer_ns) else {
@@ -195,10 +227,14 @@ pub(super) fn answer_follows_reasoning(report: &Report, log: &mut Log) {
         if request.value.get("first_delta_kind").and_then(Value::as_str) != Some("reasoning") {
             continue;
         }
-        log.judge(answer > ttft, || {
+        let failure = || {
             let expected = format!("later than ttft_s {}", seconds(ttft));
             breach(request.place("/timings/first_answer_s"), expected, seconds(answer))
-        });
+        };
+        match answer == ttft {
+            true => log.judge_mildly(false, failure),
+            false => log.judge(answer > ttft, failure),
+        }
     }
 }
 

@@ -6,9 +6,14 @@ use crate::protocol::Evaluator;
 
 pub(super) fn read_is_input_less_cached(report: &Report, log: &mut Log) {
     for request in &report.requests {
-        let (Some(input), Some(cached), Some(read)) =
-            (request.input_tokens, request.cached_tokens, request.read_tokens)
-        else {
+        let (Some(input), Some(cached)) = (request.input_tokens, request.cached_tokens) else {
+            continue;
+        };
+        let Some(read) = request.read_tokens else {
+            log.judge(cached <= input || noted(request), || {
+                let expected = format!("at most input {input}, or a note");
+                breach(request.place("/tokens/cached_tokens"), expected, cached)
+            });
             continue;
         };
         log.judge(input.checked_sub(cached) == Some(read) || noted(request), || {
@@ -44,12 +49,14 @@ pub(super) fn nothing_cached(report: &Report, log: &mut Log) {
     }
 }
 
+/// That a server went beyond what it was asked for is not the report's fault, if it says so.
 pub(super) fn output_within_cap(report: &Report, log: &mut Log) {
+    let admitted = report.admits("output cap");
     for request in report.requests.iter().filter(|request| request.ended()) {
         let (Some(output), Some(cap)) = (request.output_tokens, request.max_output_tokens) else {
             continue;
         };
-        log.judge(0 < output && output <= cap, || {
+        log.judge_unless(admitted, 0 < output && output <= cap, || {
             breach(request.place("/tokens/output_tokens"), format!("1 to {cap}"), output)
         });
     }

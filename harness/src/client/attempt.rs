@@ -13,18 +13,30 @@ pub const MAX_EVENTS: usize = 1 << 20;
 /// Most bytes kept of a reply that is no event stream: an error with its stack.
 pub const MAX_PLAIN_BYTES: usize = 64 << 10;
 
-/// Sends `body` and records the reply. Never fails: a fault is part of the record.
+/// Sends `body` at once and records the reply. Never fails: a fault is part of the record.
 pub fn attempt(
     transport: &dyn Transport,
     clock: &dyn Clock,
     request_id: &str,
     body: &str,
 ) -> Attempt {
+    attempt_when(transport, clock, request_id, body, &|| clock.now_ns())
+}
+
+/// The same once `due` returns, which says when that was to be: all times count from there, so
+/// that what a client is late by is in them.
+pub fn attempt_when(
+    transport: &dyn Transport,
+    clock: &dyn Clock,
+    request_id: &str,
+    body: &str,
+    due: &dyn Fn() -> u64,
+) -> Attempt {
     let body_sha256 = sha256(body.as_bytes());
     let mut attempt = Attempt {
         request_id: request_id.to_string(),
         body_sha256,
-        dispatch_ns: clock.now_ns(),
+        dispatch_ns: due(),
         http_status: None,
         content_type: None,
         events: Vec::new(),

@@ -39,6 +39,11 @@ impl Http {
         Http { base, bearer, timeouts, clock, cancel }
     }
 
+    /// The same server by another clock.
+    pub fn with_clock(&self, clock: SystemClock) -> Http {
+        Http { clock, ..self.clone() }
+    }
+
     /// Whether the server runs on this machine.
     pub fn is_local(&self) -> bool {
         self.base.is_local()

@@ -4,27 +4,25 @@
 use super::clock::Clock;
 use super::transport::{ByteStream, Fault, FaultKind, Piece, Reply, Transport};
 use jiff::Timestamp;
-use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// A clock that a test sets.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SetClock {
-    now_ns: Rc<Cell<u64>>,
+    now_ns: Arc<AtomicU64>,
 }
 
 impl SetClock {
     pub(crate) fn set(&self, now_ns: u64) {
-        self.now_ns.set(now_ns);
+        self.now_ns.store(now_ns, Ordering::Relaxed);
     }
 }
 
 impl Clock for SetClock {
     fn now_ns(&self) -> u64 {
-        self.now_ns.get()
+        self.now_ns.load(Ordering::Relaxed)
     }
 
     fn wall(&self) -> Timestamp {
@@ -74,21 +72,21 @@ impl Script {
 /// Answers one request after the other from scripts; then nobody listens any more.
 pub(crate) struct Scripted {
     pub(crate) clock: SetClock,
-    scripts: RefCell<VecDeque<Script>>,
-    pub(crate) bodies: RefCell<Vec<String>>,
+    scripts: Mutex<VecDeque<Script>>,
+    pub(crate) bodies: Mutex<Vec<String>>,
     /// Set once this many reads were served over all requests: the operator's Ctrl-C.
     interrupt: Option<(usize, Arc<AtomicBool>)>,
-    reads: Rc<Cell<usize>>,
+    reads: Arc<AtomicUsize>,
 }
 
 impl Scripted {
     pub(crate) fn new(scripts: impl IntoIterator<Item = Script>) -> Scripted {
         Scripted {
             clock: SetClock::default(),
-            scripts: RefCell::new(scripts.into_iter().collect()),
-            bodies: RefCell::default(),
+            scripts: Mutex::new(scripts.into_iter().collect()),
+            bodies: Mutex::default(),
             interrupt: None,
-            reads: Rc::default(),
+            reads: Arc::default(),
         }
     }
 
@@ -100,8 +98,8 @@ impl Scripted {
 
 impl Transport for Scripted {
     fn post(&self, body: &str) -> Result<Reply, Fault> {
-        self.bodies.borrow_mut().push(body.to_string());
-        let Some(script) = self.scripts.borrow_mut().pop_front() else {
+        self.bodies.lock().unwrap().push(body.to_string());
+        let Some(script) = self.scripts.lock().unwrap().pop_front() else {
             return Err(Fault::new(FaultKind::Connect, "nobody listens"));
         };
         let body = Box::new(ScriptedBody {
@@ -111,7 +109,7 @@ impl Transport for Scripted {
             fault: script.fault,
             piece: Vec::new(),
             interrupt: self.interrupt.clone(),
-            served: Rc::clone(&self.reads),
+            served: Arc::clone(&self.reads),
         });
         Ok(Reply { status: script.status, content_type: script.content_type, body })
     }
@@ -124,18 +122,18 @@ struct ScriptedBody {
     fault: Option<Fault>,
     piece: Vec<u8>,
     interrupt: Option<(usize, Arc<AtomicBool>)>,
-    served: Rc<Cell<usize>>,
+    served: Arc<AtomicUsize>,
 }
 
 impl ByteStream for ScriptedBody {
     fn read(&mut self) -> Result<Option<Piece<'_>>, Fault> {
         if let Some((read, cancel)) = &self.interrupt
-            && self.served.get() == *read
+            && self.served.load(Ordering::Relaxed) == *read
         {
             cancel.store(true, Ordering::Relaxed);
             return Err(Fault::new(FaultKind::Interrupted, "interrupted by the operator"));
         }
-        self.served.set(self.served.get() + 1);
+        self.served.fetch_add(1, Ordering::Relaxed);
         match self.reads.pop_front() {
             Some((after_ns, bytes)) => {
                 self.clock.set(self.dispatched_ns + after_ns);

@@ -202,6 +202,7 @@ mod tests {
     }
 
     proptest! {
+        /// P3: on bytes, one at a time, inside a character and between CR and LF too.
         #[test]
         fn any_split_is_one_read(
             stream in stream(),

@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A way to a server.
-pub trait Transport {
+/// A way to a server. Requests of a round share it; each has a connection of its own.
+pub trait Transport: Sync {
     /// Sends a chat completion request and returns once the reply's headers are there.
     fn post(&self, body: &str) -> Result<Reply, Fault>;
 }

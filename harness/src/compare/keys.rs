@@ -31,8 +31,15 @@ const KEYS: [&str; 6] = [
 const REQUEST_KEYS: [&str; 4] = ["/case_id", "/seed", "/max_output_tokens", "/concurrency"];
 
 /// Blocks whose differences are worth a look.
-const CONTEXT: [&str; 5] =
-    ["/hardware", "/software", "/model", "/configuration", "/request_counts"];
+const CONTEXT: [&str; 7] = [
+    "/hardware",
+    "/software",
+    "/model",
+    "/configuration",
+    "/request_counts",
+    "/extensions/engine_device",
+    "/extensions/governor",
+];
 
 /// Every key that differs.
 pub(super) fn differing<'a>(a: &Report<'a>, b: &Report<'a>) -> Vec<Difference<'a>> {

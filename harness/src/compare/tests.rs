@@ -75,10 +75,16 @@ fn check_change(change: (&str, &str), expected: Verdict, words: &str) {
     }
 }
 
+/// B111: other protocols, samplings, bodies and lengths are named and no ratio is given.
+///
+/// B109: what is only worth knowing of build and machine is listed.
 #[test]
 fn what_would_mislead_is_refused() {
     use Verdict::{Comparable, Incomparable, Refused};
     check_change(("/software/engine_version", "\"9\""), Comparable, "/software/engine_version");
+    for place in ["/hardware/cpu", "/extensions/governor", "/extensions/engine_device/kernels"] {
+        check_change((place, "\"other\""), Comparable, place);
+    }
     check_change(("/requests/1/timings/total_s", "9.5"), Comparable, "in 1 of 3");
     check_change(
         ("/requests/2/tokens/output_tokens", "9"),
@@ -107,6 +113,7 @@ fn what_would_mislead_is_refused() {
     check_change(("/requests", "[]"), Incomparable, " holds summaries only");
 }
 
+/// B114: rates under another acceptance are no comparison.
 #[test]
 fn draft_acceptance_counts_where_both_know_it() {
     let (mut a, mut b) = (Case::of("embedded.json", &[]), Case::of("embedded.json", &[]));
@@ -163,8 +170,9 @@ fn figures() -> impl Strategy<Value = Case> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(crate::fixture::cases(64))]
 
+    /// P20: a verdict has no direction, a change has one.
     #[test]
     fn swapping_the_two_turns_signs_only(
         a in figures(),

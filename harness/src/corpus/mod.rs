@@ -5,10 +5,12 @@ mod body;
 pub mod builder;
 mod carried;
 mod folder;
+mod known;
 mod lengths;
 mod listing;
 mod manifest;
 
+pub use known::{Known, known};
 pub use lengths::{Length, Lengths};
 
 use crate::digest::sha256;

@@ -97,6 +97,7 @@ fn text(corpus: &Corpus, request: &Planned) -> String {
     messages.last().unwrap()["content"].as_str().unwrap().to_string()
 }
 
+/// B099: no payload's cache serves another, repetitions of a case included.
 #[test]
 fn payloads_begin_apart_and_have_their_nominal_length() {
     for suite in replayable() {

@@ -187,7 +187,7 @@ fn figures_are_the_reports_own() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(crate::fixture::cases(32))]
 
     #[test]
     fn whatever_parses_is_a_page(a in hostile::report(), b in hostile::report()) {

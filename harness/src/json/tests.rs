@@ -116,6 +116,25 @@ fn as_serde(value: &Value) -> serde_json::Value {
     }
 }
 
+/// P15: what is printed of a report is its bytes without the blanks, `1.0` as `1.0`.
+#[test]
+fn a_report_is_printed_as_it_was_written() {
+    for name in ["full.json", "wrapper.json", "embedded.json"] {
+        let bytes = super::hostile::golden(name);
+        let (mut inside, mut escaped) = (false, false);
+        let kept = bytes.iter().copied().filter(|byte| {
+            let blank = !inside && byte.is_ascii_whitespace();
+            inside ^= *byte == b'"' && !escaped;
+            escaped = *byte == b'\\' && !escaped;
+            !blank
+        });
+        let kept: Vec<u8> = kept.collect();
+        let printed = parse(&bytes).unwrap().to_string();
+        assert!(printed.as_bytes() == kept, "{name}");
+        assert!(printed.contains("1.0"), "{name}");
+    }
+}
+
 proptest! {
     #[test]
     fn agrees_with_serde_json_on_documents(document in document(), pretty: bool) {
@@ -140,6 +159,7 @@ proptest! {
         }
     }
 
+    /// P15: nothing is lost by printing.
     #[test]
     fn print_then_parse_is_identity(text in scribble()) {
         if let Ok(value) = parse(text.as_bytes()) {

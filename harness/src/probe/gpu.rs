@@ -1,5 +1,5 @@
-//! NVIDIA cards, the only ones looked at: asked of `nvidia-smi` once and only where the kernel has
-//! the driver loaded.
+//! NVIDIA cards, the only ones looked at: asked of `nvidia-smi`, and only where the kernel has the
+//! driver loaded.
 
 use super::{Gpu, Named};
 use crate::fact::Fact;
@@ -30,15 +30,94 @@ pub fn probe(root: &Path, uses_gpu: Option<bool>) -> Cards {
     if !root.join("proc/driver/nvidia").exists() {
         return Cards { runtime: Fact::Unknown(NO_DRIVER.to_string()), ..unknown(NO_DRIVER) };
     }
-    let asked = Command::new("nvidia-smi")
-        .arg("--query-gpu=index,name,memory.total,power.limit,driver_version")
-        .arg("--format=csv,noheader,nounits")
-        .output();
-    match asked {
-        Ok(output) if output.status.success() => read(&String::from_utf8_lossy(&output.stdout)),
-        Ok(output) => unknown(&format!("nvidia-smi failed: {}", output.status)),
-        Err(error) => unknown(&format!("the NVIDIA driver is loaded, but nvidia-smi: {error}")),
+    match ask("--query-gpu=index,name,memory.total,power.limit,driver_version") {
+        Fact::Known(csv) => read(&csv),
+        Fact::Unknown(reason) => unknown(&reason),
     }
+}
+
+fn ask(query: &str) -> Fact<String> {
+    match Command::new("nvidia-smi").arg(query).arg("--format=csv,noheader,nounits").output() {
+        Ok(output) if output.status.success() => {
+            Fact::Known(String::from_utf8_lossy(&output.stdout).into_owned())
+        }
+        Ok(output) => Fact::Unknown(format!("nvidia-smi failed: {}", output.status)),
+        Err(error) => {
+            Fact::Unknown(format!("the NVIDIA driver is loaded, but nvidia-smi: {error}"))
+        }
+    }
+}
+
+/// A card at a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Use {
+    /// As in [`Gpu`].
+    pub device_index: u32,
+    /// Memory in use, by whomever.
+    pub used_bytes: u64,
+    /// Whether somebody lowered its limit.
+    pub power_limit_below_default: Fact<bool>,
+}
+
+/// The memory of the cards the engine uses, as [`probe`] chooses them.
+pub fn memory(root: &Path, uses_gpu: Option<bool>) -> Fact<Vec<Use>> {
+    if uses_gpu == Some(false) {
+        return Fact::Known(Vec::new());
+    }
+    if !root.join("proc/driver/nvidia").exists() {
+        return Fact::Unknown(NO_DRIVER.to_string());
+    }
+    match ask("--query-gpu=index,memory.used,power.limit,power.default_limit") {
+        Fact::Known(csv) => uses(&csv),
+        Fact::Unknown(reason) => Fact::Unknown(reason),
+    }
+}
+
+fn uses(csv: &str) -> Fact<Vec<Use>> {
+    let mut cards = Vec::new();
+    for line in csv.lines().filter(|line| !line.trim().is_empty()) {
+        match card_use(line) {
+            Some(card) => cards.push(card),
+            None => {
+                let reason = format!("nvidia-smi answered a line that is no card: `{line}`");
+                return Fact::Unknown(reason);
+            }
+        }
+    }
+    Fact::Known(cards)
+}
+
+fn card_use(line: &str) -> Option<Use> {
+    let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+    let [index, mib, limit, default] = fields[..] else { return None };
+    let watts = |text: &str| text.parse().ok().filter(|watts: &f64| watts.is_finite());
+    let below = watts(limit).zip(watts(default)).map(|(limit, default)| limit < default);
+    Some(Use {
+        device_index: index.parse().ok()?,
+        used_bytes: mib.parse::<u64>().ok()?.checked_mul(1 << 20)?,
+        power_limit_below_default: Fact::of(below, stated(&format!("{limit}, {default}"))),
+    })
+}
+
+/// Processes that compute on a card, apart from the engine, whose process id is `engine` if this
+/// program started it.
+pub fn other_processes(root: &Path, uses_gpu: Option<bool>, engine: Option<u32>) -> Fact<u64> {
+    if uses_gpu == Some(false) {
+        return Fact::Unknown("the engine uses no card".to_string());
+    }
+    if !root.join("proc/driver/nvidia").exists() {
+        return Fact::Unknown(NO_DRIVER.to_string());
+    }
+    let Some(engine) = engine else {
+        let reason = "the engine was not started by this program, so which process it is of those \
+                      on the cards is not known";
+        return Fact::Unknown(reason.to_string());
+    };
+    let others = |csv: String| {
+        let pids = csv.lines().filter_map(|line| line.trim().parse::<u32>().ok());
+        pids.filter(|pid| *pid != engine).count() as u64
+    };
+    ask("--query-compute-apps=pid").map(others)
 }
 
 fn unknown(reason: &str) -> Cards {
@@ -120,6 +199,23 @@ mod tests {
         }
         let none = Fact::Unknown("nvidia-smi answered with no card".to_string());
         assert_eq!(read("\n").gpus, none);
+    }
+
+    #[test]
+    fn uses_are_read() {
+        let used = |below| {
+            Fact::Known(vec![Use {
+                device_index: 1,
+                used_bytes: 11 << 20,
+                power_limit_below_default: below,
+            }])
+        };
+        assert_eq!(uses("1, 11, 250.00, 350.00\n"), used(Fact::Known(true)));
+        assert_eq!(uses("1, 11, 350.00, 350.00\n"), used(Fact::Known(false)));
+        let unknown = Fact::Unknown("nvidia-smi states `[N/A], 350.00`".to_string());
+        assert_eq!(uses("1, 11, [N/A], 350.00\n"), used(unknown));
+        assert!(uses("1, [N/A], 250.00, 350.00\n").known().is_none());
+        assert_eq!(uses(""), Fact::Known(vec![]));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 pub mod cpu;
 pub mod files;
 pub mod gpu;
+pub mod memory;
 pub mod process;
 pub mod software;
 pub mod storage;

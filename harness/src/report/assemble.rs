@@ -2,7 +2,8 @@
 //! give the same bytes, today and at any later time.
 
 use super::missing::{Place, Reasons};
-use super::number::ClientInstant;
+use super::number::ClientTime;
+use super::rounds::{rounds, span};
 use super::status::{self, Evidence};
 use super::*;
 use crate::config::Config;
@@ -35,9 +36,9 @@ pub fn assemble(
     attempts: &[Attempt],
     artifacts: [Artifact; 2],
 ) -> Result<Assembled, String> {
-    let planned = plan(&config.protocol, false);
-    let by_id = attempts_by_id(&planned, attempts)?;
-    let first_dispatch_ns = attempts.iter().map(|a| a.dispatch_ns).min().unwrap_or_default();
+    let planned = plan(&config.protocol, config.run.optional);
+    let by_id = attempts_by_id(config, &planned, attempts)?;
+    let first_dispatch_ns = by_id.values().map(|a| a.dispatch_ns).min().unwrap_or_default();
     let not_sent = format!("not sent: {}", status::why(config));
     let mut reasons = Reasons::default();
     let accounts: Vec<Account> = planned
@@ -66,7 +67,9 @@ pub fn assemble(
     })
 }
 
+/// The one attempt of each request that counts: the last, where a resumed run sent it again.
 fn attempts_by_id<'a>(
+    config: &Config,
     planned: &[Planned],
     attempts: &'a [Attempt],
 ) -> Result<BTreeMap<&'a str, &'a Attempt>, String> {
@@ -77,7 +80,8 @@ fn attempts_by_id<'a>(
         if !planned.iter().any(|request| request.id == id) {
             return Err(format!("outputs.jsonl line {line}: the plan has no request `{id}`"));
         }
-        if by_id.insert(id, attempt).is_some() {
+        let resent = config.resumed.iter().any(|part| part.resent.iter().any(|sent| sent == id));
+        if by_id.insert(id, attempt).is_some() && !resent {
             return Err(format!("outputs.jsonl line {line}: a second attempt of `{id}`"));
         }
     }
@@ -115,6 +119,7 @@ fn report(
         planned,
         model: &model,
         configuration: &configuration,
+        rows: &rows,
         counts: &counts,
         checks: &checks,
     });
@@ -125,6 +130,8 @@ fn report(
         let mut at = reasons.at("/extensions");
         let mut extensions = extensions::extensions(config, status_reasons, &mut at);
         extensions.request_checks = extensions::request_checks(config, &rows, &checks, &mut at);
+        extensions.optional_stage_skipped =
+            counts.concurrency.planned > 0 && counts.concurrency.attempted == 0;
         extensions.summary_notes = notes(&summaries, &rows);
         extensions.request_sha256 = extensions::request_digests(planned, by_id);
         extensions.client_offsets_us = extensions::client_offsets(accounts, &mut at);
@@ -141,7 +148,7 @@ fn report(
         configuration,
         request_counts: counts,
         summaries,
-        concurrency_rounds: Vec::new(),
+        concurrency_rounds: rounds(accounts, &mut reasons.at("/concurrency_rounds")),
         quality: quality(config, &rows),
         requests: rows,
         artifacts: [vec![outputs, config_file], config.provenance.clone()].concat(),
@@ -151,40 +158,32 @@ fn report(
 }
 
 fn run(config: &Config, status: RunStatus, accounts: &[Account], at: &mut Place) -> Run {
-    let offsets = || accounts.iter().filter_map(|account| account.offsets.as_ref());
-    let last_end = offsets().map(|offsets| offsets.end).max();
+    let (optional, required): (Vec<&Account>, Vec<&Account>) =
+        accounts.iter().partition(|account| account.row.phase == PhaseName::Concurrency);
+    let last_end = required.iter().filter_map(|account| Some(account.offsets?.end)).max();
+    let optional_duration = span(optional.iter().copied()).map(ClientTime::seconds_rounded_up);
+    let no_duration = match optional.is_empty() {
+        true => "the optional concurrency stage was not selected",
+        false => "no request of the optional concurrency stage was sent",
+    };
     Run {
         id: config.run.id.clone(),
         started_at: config.run.started_at.clone(),
         status,
         required_duration_s: at.some(
             "required_duration_s",
-            last_end.map(ClientInstant::seconds_rounded_up),
+            last_end.map(|end| end.since_start().seconds_rounded_up()),
             "no request was sent",
         ),
-        optional_duration_s: at.some(
-            "optional_duration_s",
-            None,
-            "the optional concurrency stage was not selected",
-        ),
-        optional_concurrency: false,
+        optional_duration_s: at.some("optional_duration_s", optional_duration, no_duration),
+        optional_concurrency: !optional.is_empty(),
         command: crate::shell::join(&config.run.argv),
     }
 }
 
 fn count(rows: &[Request]) -> RequestCounts {
     let mut counts = RequestCounts::default();
-    for row in rows {
-        let of = counts.of(row.phase);
-        of.planned += 1;
-        match row.status {
-            RequestStatus::Completed => of.completed += 1,
-            RequestStatus::Truncated => of.truncated += 1,
-            RequestStatus::Failed => of.failed += 1,
-            RequestStatus::Skipped => of.skipped += 1,
-        }
-        of.attempted = of.completed + of.truncated + of.failed;
-    }
+    rows.iter().for_each(|row| counts.of(row.phase).count(row.status));
     counts
 }
 

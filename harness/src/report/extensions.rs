@@ -3,9 +3,10 @@
 
 use super::missing::Place;
 use super::*;
-use crate::config::{Config, End};
+use crate::config::{Config, End, Resumed};
 use crate::fact::Fact;
 use crate::plan::Planned;
+use crate::probe::memory::{GpuUse, Observation};
 use crate::record::Attempt;
 use crate::report::account::Account;
 use std::collections::BTreeMap;
@@ -21,6 +22,10 @@ pub(super) fn extensions(
     let running = "the run was killed before it could be measured";
     let end = |read: fn(&End) -> Fact<[f64; 3]>| match &config.end {
         Some(end) => read(end),
+        None => Fact::Unknown(running.to_string()),
+    };
+    let cpu = match &config.end {
+        Some(end) => end.runner_cpu_s.clone(),
         None => Fact::Unknown(running.to_string()),
     };
     let other = match &config.options {
@@ -59,12 +64,72 @@ pub(super) fn extensions(
         load,
         runner_version: config.runner.version.clone(),
         runner_dirty: at.take("runner_dirty", config.runner.dirty.clone()),
-        runner_cpu_s: at.some(
-            "runner_cpu_s",
-            config.end.as_ref().map(|end| end.runner_cpu_s),
-            running,
-        ),
+        runner_cpu_s: at.take("runner_cpu_s", cpu),
         status_missing: config.status_missing.clone(),
+        self_test: self_test(config, &mut at.below("self_test")),
+        resumed: resumed(config, &mut at.below("resumed")),
+        warm_up_until_steady: at.take_whole(
+            "warm_up_until_steady",
+            config.warm_up.clone().map(|warm_up| serde_json::json!(warm_up)),
+            "none: it went on to its end",
+        ),
+        memory_observation: memory(config, running, &mut at.below("memory_observation")),
+    }
+}
+
+fn memory(config: &Config, running: &str, at: &mut Place) -> Memory {
+    let seen = match &config.end {
+        Some(end) => end.memory.clone(),
+        None => Fact::Unknown(running.to_string()),
+    };
+    fn part<T>(seen: &Fact<Observation>, of: impl FnOnce(&Observation) -> Fact<T>) -> Fact<T> {
+        match seen {
+            Fact::Known(seen) => of(seen),
+            Fact::Unknown(reason) => Fact::Unknown(reason.clone()),
+        }
+    }
+    let gpus = at.take("gpus", part(&seen, |seen| seen.gpus.clone()));
+    let mut devices = at.below("gpus");
+    let device = |(index, card): (String, GpuUse)| {
+        let below =
+            devices.below(&index).take("power_limit_below_default", card.power_limit_below_default);
+        let card = serde_json::json!({
+            "used_first_bytes": card.used_first_bytes,
+            "used_peak_bytes": card.used_peak_bytes,
+            "power_limit_below_default": below,
+        });
+        (index, card)
+    };
+    let gpus = gpus.map(|gpus| gpus.into_iter().map(device).collect());
+    let resident = "the engine had read the model before this program could look";
+    Memory {
+        sample_count: at.take("sample_count", part(&seen, |s| Fact::Known(s.sample_count))),
+        system: at.take("system", part(&seen, |seen| seen.system.clone())),
+        swapped: at.take("swapped", part(&seen, |seen| seen.swapped.clone())),
+        gpus,
+        other_gpu_processes: at
+            .take("other_gpu_processes", part(&seen, |seen| seen.other_gpu_processes.clone())),
+        model_resident_bytes_before: at.some("model_resident_bytes_before", None, resident),
+    }
+}
+
+fn resumed(config: &Config, at: &mut Place) -> Vec<Resumed> {
+    for (i, part) in config.resumed.iter().enumerate() {
+        let last = part.after_request.as_ref();
+        at.below(&i.to_string()).some("after_request", last, "no request was finished before");
+    }
+    config.resumed.clone()
+}
+
+fn self_test(config: &Config, at: &mut Place) -> SelfTest {
+    let found = config.self_test.clone();
+    let latest = match config.self_test.clone().map(|found| found.latest_stamp_ms()) {
+        Fact::Known(latest) => Fact::of(latest, "no event came in any case of the self-test"),
+        Fact::Unknown(reason) => Fact::Unknown(reason),
+    };
+    SelfTest {
+        latest_stamp_ms: at.take("latest_stamp_ms", latest),
+        failed: at.take("failed", found.map(|found| found.failed())),
     }
 }
 

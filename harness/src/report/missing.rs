@@ -99,6 +99,7 @@ fn null_leaves(document: &Value) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
 
     #[test]
@@ -123,6 +124,40 @@ mod tests {
             assert_eq!(kept, Some(value.clone()));
             let missing = reasons.missing(&json!({"x": {"y": value}})).unwrap();
             assert!(missing.values().all(|reason| reason == "why"), "{missing:?}");
+        }
+    }
+
+    /// Objects and lists of nulls and numbers, whose keys need escaping.
+    fn document() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![Just(Value::Null), Just(json!(1))];
+        leaf.prop_recursive(4, 24, 4, |inner| {
+            let key = prop::sample::select(vec!["a", "a/b", "~", "~1", "--kv", "", "0"]);
+            let members = prop::collection::vec((key, inner.clone()), 0..4);
+            prop_oneof![
+                prop::collection::vec(inner, 0..4).prop_map(Value::from),
+                members.prop_map(|all| all.into_iter().map(|(k, v)| (k.to_string(), v)).collect()),
+            ]
+        })
+    }
+
+    fn nulls(value: &Value) -> usize {
+        let items = value.as_array().into_iter().flatten();
+        let members = value.as_object().into_iter().flat_map(|members| members.values());
+        usize::from(value.is_null()) + items.chain(members).map(nulls).sum::<usize>()
+    }
+
+    proptest! {
+        /// P14: as many reasons as nulls, and each leads to one, whatever the keys.
+        #[test]
+        fn every_null_has_one_reason_and_no_reason_is_left(value in document()) {
+            let mut reasons = Reasons::default();
+            reasons.at("").take_whole("x", Fact::Known(value.clone()), "why");
+            let document = json!({"x": value});
+            let missing = reasons.missing(&document).unwrap();
+            prop_assert_eq!(missing.len(), nulls(&document));
+            for pointer in missing.keys() {
+                prop_assert_eq!(document.pointer(pointer), Some(&Value::Null), "{}", pointer);
+            }
         }
     }
 

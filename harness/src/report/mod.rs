@@ -9,12 +9,14 @@ mod extensions;
 pub mod missing;
 pub mod number;
 pub mod rebuild;
+mod rounds;
 pub mod status;
 pub mod summary;
 pub mod transcript;
 
-use crate::config::Artifact;
+use crate::config::{Artifact, Resumed};
 use crate::probe::Named;
+use crate::probe::memory::{SwapUse, SystemUse};
 use crate::protocol::{PhaseName, Sampling};
 use crate::report::transcript::DeltaKind;
 use number::{ClientInstant, ClientTime, EngineTime};
@@ -41,7 +43,7 @@ pub struct Report {
     pub request_counts: RequestCounts,
     pub requests: Vec<Request>,
     pub summaries: Vec<Summary>,
-    pub concurrency_rounds: Vec<Value>,
+    pub concurrency_rounds: Vec<ConcurrencyRound>,
     pub quality: Quality,
     pub artifacts: Vec<Artifact>,
     pub missing: Map<String, Value>,
@@ -209,6 +211,20 @@ pub struct Counts {
     pub skipped: u64,
 }
 
+impl Counts {
+    /// One more planned request, which ended so.
+    pub fn count(&mut self, status: RequestStatus) {
+        self.planned += 1;
+        match status {
+            RequestStatus::Completed => self.completed += 1,
+            RequestStatus::Truncated => self.truncated += 1,
+            RequestStatus::Failed => self.failed += 1,
+            RequestStatus::Skipped => self.skipped += 1,
+        }
+        self.attempted = self.completed + self.truncated + self.failed;
+    }
+}
+
 /// `/requests/*`
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs)]
@@ -333,6 +349,24 @@ pub struct Excluded {
     pub reason: String,
 }
 
+/// `/concurrency_rounds/*`: the start is an offset as in `/extensions/client_offsets_us`, the rate
+/// that of all output over all of the round's time.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct ConcurrencyRound {
+    pub round: u32,
+    pub concurrency: usize,
+    pub request_ids: Vec<String>,
+    pub started_us: Option<ClientInstant>,
+    pub duration_s: Option<ClientTime>,
+    pub completed: u64,
+    pub truncated: u64,
+    pub failed: u64,
+    pub skipped: u64,
+    pub output_tokens: Option<u64>,
+    pub output_tps: Option<f64>,
+}
+
 /// `/quality`
 #[derive(Debug, Serialize)]
 #[allow(missing_docs)]
@@ -368,6 +402,30 @@ pub struct Extensions {
     pub runner_dirty: Option<bool>,
     pub runner_cpu_s: Option<f64>,
     pub status_missing: Map<String, Value>,
+    pub self_test: SelfTest,
+    pub resumed: Vec<Resumed>,
+    pub memory_observation: Memory,
+    pub warm_up_until_steady: Option<Value>,
+}
+
+/// `/extensions/memory_observation`: what was seen of the machine's memory while requests ran.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct Memory {
+    pub sample_count: Option<usize>,
+    pub system: Option<SystemUse>,
+    pub swapped: Option<SwapUse>,
+    pub gpus: Option<Map<String, Value>>,
+    pub other_gpu_processes: Option<u64>,
+    pub model_resident_bytes_before: Option<u64>,
+}
+
+/// `/extensions/self_test`: how the client did against a server of known truth before the run.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct SelfTest {
+    pub latest_stamp_ms: Option<f64>,
+    pub failed: Option<Vec<String>>,
 }
 
 /// `/extensions/load`: the kernel's load averages over 1, 5 and 15 minutes.

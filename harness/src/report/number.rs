@@ -38,10 +38,9 @@ impl ClientInstant {
         ClientTime { micros: self.micros.saturating_sub(earlier.micros) }
     }
 
-    /// Seconds after the first dispatch in whole milliseconds, rounded up: a run is never shorter
-    /// than the sum of its parts.
-    pub fn seconds_rounded_up(self) -> f64 {
-        self.micros.div_ceil(1_000) as f64 / 1e3
+    /// The time from the run's first dispatch to this.
+    pub fn since_start(self) -> ClientTime {
+        ClientTime { micros: self.micros }
     }
 }
 
@@ -55,6 +54,11 @@ impl ClientTime {
     /// As printed.
     pub fn seconds(self) -> f64 {
         self.micros as f64 / 1e6 // exact to the nearest double, which is what printing needs
+    }
+
+    /// Seconds in whole milliseconds, rounded up: a run is never shorter than the sum of its parts.
+    pub fn seconds_rounded_up(self) -> f64 {
+        self.micros.div_ceil(1_000) as f64 / 1e3
     }
 }
 
@@ -111,6 +115,28 @@ mod tests {
         assert_eq!(serde_json::to_string(&round(value, decimals)).unwrap(), expected);
     }
 
+    /// P9: pairs of tokens and tenths of a millisecond with what Python 3.11 prints of
+    /// `round(tokens / (tenths / 10000), 6)`.
+    #[test]
+    fn rates_are_pythons() {
+        let check = |tokens: u64, tenths: u64, expected: &str| {
+            let rate = EngineTime::from_ms(tenths as f64 / 10.0).rate(tokens).unwrap();
+            assert_eq!(serde_json::to_string(&rate).unwrap(), expected);
+        };
+        check(75, 5133, "146.113384");
+        check(380, 35496, "107.054316");
+        check(512, 104271, "49.102819");
+        check(16387, 72400, "2263.39779");
+        check(59295, 9391423, "63.137397");
+        check(76990, 24, "32079166.666667");
+        check(18586, 9, "20651111.111111");
+        check(90891, 43915, "20697.02835");
+        check(85207, 80, "10650875.0");
+        check(1967, 8864767, "2.218896");
+        check(8280, 1, "82800000.0");
+        check(24931, 77, "3237792.207792");
+    }
+
     #[test]
     fn rounding_is_that_of_the_decimal_text() {
         check((9.674501 + 13.29338) / 2.0, 6, "11.48394"); // seen in a public report
@@ -154,10 +180,29 @@ mod tests {
         assert_eq!(serde_json::to_string(&time).unwrap(), "0.535657");
         assert_eq!(at(0), at(1_000)); // a clock that went back
         assert_eq!(at(5_000).since(at(9_000)), at(1_000).since(at(1_000)));
-        assert_eq!(at(2_002_000).seconds_rounded_up(), 0.003);
+        assert_eq!(at(2_002_000).since_start().seconds_rounded_up(), 0.003);
     }
 
     proptest! {
+        /// P9: the nearest number of six decimals to the very double, of two as near the even one,
+        /// as Python's `round` has it; here by whole numbers alone.
+        #[test]
+        fn a_rate_is_rounded_once(tokens in 1u64..=100_000, tenths in 1u64..=10_000_000) {
+            let exact = tokens as f64 / (tenths as f64 / 10_000.0);
+            let bits = exact.to_bits();
+            let mantissa = u128::from(bits & ((1 << 52) - 1) | 1 << 52) * 1_000_000;
+            let shift = 1075 - (bits >> 52); // a rate is below 2^53
+            let (whole, rest) = (mantissa >> shift, mantissa & ((1 << shift) - 1));
+            let up = match rest.cmp(&(1 << (shift - 1))) {
+                std::cmp::Ordering::Equal => whole % 2,
+                order => u128::from(order.is_gt()),
+            };
+            let rate = EngineTime::from_ms(tenths as f64 / 10.0).rate(tokens).unwrap();
+            let printed = serde_json::to_string(&rate).unwrap();
+            let units = crate::json::Number::new(&printed).unwrap().units(6);
+            prop_assert_eq!(units, i128::try_from(whole + up).ok(), "{}", printed);
+        }
+
         /// What a reader computes from printed numbers is what is printed.
         #[test]
         fn a_rate_is_a_quotient(tokens in 1u64..100_000, tenths in 1u64..10_000_000) {

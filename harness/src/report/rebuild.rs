@@ -5,8 +5,9 @@ use crate::config::{Artifact, Config};
 use crate::digest::sha256;
 use crate::plain_file;
 use crate::plan::plan;
-use crate::record;
+use crate::record::{self, Attempt};
 use crate::report::assemble::{Assembled, assemble};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
@@ -46,7 +47,7 @@ pub fn rebuild_from(outputs: &[u8], config: &[u8]) -> Result<Assembled, RebuildE
     let problem = |problem: String| RebuildError { problem };
     let attempts = record::read(outputs).map_err(|error| problem(error.to_string()))?;
     let parsed = Config::parse(config).map_err(problem)?;
-    refuse_what_was_cut(outputs, attempts.len(), &parsed).map_err(problem)?;
+    refuse_what_was_cut(outputs, &attempts, &parsed).map_err(problem)?;
     let artifact = |kind: &str, path: &str, bytes| Artifact {
         kind: kind.to_string(),
         path: path.to_string(),
@@ -59,7 +60,11 @@ pub fn rebuild_from(outputs: &[u8], config: &[u8]) -> Result<Assembled, RebuildE
 
 /// A run that was killed may leave a torn last line and requests unsent; one that ended leaves
 /// neither.
-fn refuse_what_was_cut(outputs: &[u8], attempts: usize, config: &Config) -> Result<(), String> {
+fn refuse_what_was_cut(
+    outputs: &[u8],
+    attempts: &[Attempt],
+    config: &Config,
+) -> Result<(), String> {
     let Some(end) = &config.end else { return Ok(()) };
     if outputs.last().is_some_and(|last| *last != b'\n') {
         return Err(
@@ -68,7 +73,9 @@ fn refuse_what_was_cut(outputs: &[u8], attempts: usize, config: &Config) -> Resu
                 .to_string(),
         );
     }
-    let planned = plan(&config.protocol, false).len();
+    let planned = plan(&config.protocol, config.run.optional).len();
+    let sent: BTreeSet<&str> = attempts.iter().map(|a| a.request_id.as_str()).collect();
+    let attempts = sent.len();
     if end.stop.is_none() && attempts != planned {
         return Err(format!(
             "outputs.jsonl: {attempts} attempts, but config.json says that all {planned} were \

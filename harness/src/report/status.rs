@@ -6,6 +6,7 @@ use crate::config::{Config, Stop};
 use crate::corpus::Length;
 use crate::fact::Fact;
 use crate::plan::Planned;
+use crate::self_test::SelfTest;
 
 /// What the reasons are read from.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +19,8 @@ pub struct Evidence<'a> {
     pub model: &'a Model,
     /// `/configuration`
     pub configuration: &'a Configuration,
+    /// `/requests`, in the order of the plan.
+    pub rows: &'a [Request],
     /// `/request_counts`
     pub counts: &'a RequestCounts,
     /// `/extensions/request_checks`, in the order of the plan.
@@ -35,6 +38,7 @@ fn of_the_order(evidence: &Evidence) -> Vec<Option<String>> {
     let Evidence { config, planned, model, configuration, .. } = *evidence;
     let unknown = format!("the protocol {} is not one this runner carries", config.protocol.id);
     let nonce = "the bodies carry a nonce, so they differ from the protocol's";
+    let failed = config.self_test.known().map(SelfTest::failed).unwrap_or_default().join(", ");
     let context = configuration.context_tokens.zip(needed_context(config, planned));
     vec![
         model.files.is_none().then(|| "no model file could be hashed".to_string()),
@@ -43,12 +47,13 @@ fn of_the_order(evidence: &Evidence) -> Vec<Option<String>> {
         context.filter(|(context, needed)| context < needed).map(|(context, needed)| {
             format!("the context of {context} tokens is too small: the plan needs {needed}")
         }),
+        (!failed.is_empty()).then(|| format!("the client failed its self-test: {failed}")),
     ]
 }
 
 /// Not every planned request was answered, and answered from scratch.
 fn of_the_requests(evidence: &Evidence) -> Vec<Option<String>> {
-    let Evidence { config, counts, checks, .. } = *evidence;
+    let Evidence { config, rows, counts, checks, .. } = *evidence;
     let sum = |of: fn(&Counts) -> u64| {
         of(&counts.warmup) + of(&counts.performance) + of(&counts.sanity) + of(&counts.concurrency)
     };
@@ -60,6 +65,7 @@ fn of_the_requests(evidence: &Evidence) -> Vec<Option<String>> {
         (failed > 0).then(|| format!("{failed} of {all} planned requests failed")),
         (skipped > 0)
             .then(|| format!("{skipped} of {all} planned requests were skipped: {}", why(config))),
+        rows.iter().any(is_outside_its_cap).then(|| OUTSIDE_CAP.to_string()),
         any(
             |check| check.unexpected_payload_reuse == Some(true),
             "the server reused more of a prompt than payloads share",
@@ -73,6 +79,13 @@ fn of_the_requests(evidence: &Evidence) -> Vec<Option<String>> {
             "the input lengths are not recorded for this tokenizer and template",
         ),
     ]
+}
+
+/// `output cap` in these words tells a review that it is told.
+const OUTSIDE_CAP: &str = "the server counts no output, or more than the output cap it was given";
+
+fn is_outside_its_cap(row: &Request) -> bool {
+    row.tokens.output_tokens.is_some_and(|output| !(1..=row.max_output_tokens).contains(&output))
 }
 
 /// The server, or what server and runner were built from, is not as it must be.
@@ -166,6 +179,8 @@ fn recorded_length(config: &Config, id: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::OUTSIDE_CAP;
+    use crate::check::{Severity, Subject};
     use crate::fact::Fact;
     use crate::fixture::{Honest, config, outputs};
     use crate::plan::plan;
@@ -240,6 +255,27 @@ mod tests {
     }
 
     #[test]
+    fn a_client_that_misreads_is_a_reason_and_one_that_was_not_tested_is_none() {
+        check(
+            "/self_test/known/cases/0/problem",
+            json!("for a test"),
+            "the client failed its self-test: plain",
+        );
+        let mut config = config();
+        config.self_test = Fact::Unknown("for a test".to_string());
+        let reply = Honest { steps: vec![100; 3], ..Honest::PLAIN }.script();
+        let outputs = outputs(&plan(&config.protocol, false), &vec![reply; 5], 0);
+        let report = rebuild_from(&outputs, &serde_json::to_vec(&config).unwrap()).unwrap();
+        assert_eq!(report.status_reasons, Vec::<String>::new());
+        let report: Value = serde_json::from_slice(&report.json).unwrap();
+        for field in ["latest_stamp_ms", "failed"] {
+            assert_eq!(report["extensions"]["self_test"][field], Value::Null);
+            assert_eq!(report["missing"][format!("/extensions/self_test/{field}")], "for a test");
+        }
+    }
+
+    /// B099: what was cached beyond what payloads share makes the run no cold one.
+    #[test]
     fn reuse_beyond_the_shared_prefix_is_a_reason() {
         let config = config();
         for (cached, expected) in
@@ -251,6 +287,36 @@ mod tests {
             let report = rebuild_from(&outputs, &json).unwrap();
             assert_eq!(report.status_reasons, expected);
         }
+    }
+
+    /// An answer of 4 tokens of which the server says that they are so many.
+    fn check_counted(tokens: &str, expected: &[&str]) {
+        let config = config();
+        let mut reply = Honest { steps: vec![100; 4], ..Honest::PLAIN }.script();
+        for (_, bytes) in &mut reply.reads {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            let counted = |name: &str| (format!("\"{name}\":4"), format!("\"{name}\":{tokens}"));
+            let (usual, other) = counted("completion_tokens");
+            let (decoded, as_many) = counted("predicted_n");
+            *bytes = text.replace(&usual, &other).replace(&decoded, &as_many).into_bytes();
+        }
+        let outputs = outputs(&plan(&config.protocol, false), &vec![reply; 5], 0);
+        let report = rebuild_from(&outputs, &serde_json::to_vec(&config).unwrap()).unwrap();
+        assert_eq!(report.status_reasons, expected, "{tokens}");
+        let protocols = std::slice::from_ref(&config.protocol);
+        let subject = Subject { report: &report.json, directory: None, rebuilt: None, protocols };
+        let outcome = crate::check::check(&subject);
+        let of_caps = outcome.findings.iter().filter(|finding| finding.rule.id == "R083");
+        assert!(of_caps.clone().all(|finding| finding.severity == Severity::Warning));
+        assert_eq!(of_caps.count() > 0, !expected.is_empty(), "{tokens}");
+    }
+
+    /// The least cap is the warm-up's, 16 tokens.
+    #[test]
+    fn an_output_outside_its_cap_is_a_reason() {
+        check_counted("16", &[]);
+        check_counted("17", &[OUTSIDE_CAP]);
+        check_counted("0", &[OUTSIDE_CAP]);
     }
 
     #[test]

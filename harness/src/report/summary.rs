@@ -131,12 +131,16 @@ fn median(sorted: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::plan;
+    use crate::report::account::{Context, account};
+    use crate::report::missing::Reasons;
     use proptest::prelude::*;
 
     fn check(values: &[f64], expected: Option<f64>) {
         assert_eq!(median(values), expected, "{values:?}");
     }
 
+    /// B104: the middle value, or the mean of the two; no percentile is given of three values.
     #[test]
     fn medians() {
         check(&[], None);
@@ -144,9 +148,55 @@ mod tests {
         check(&[9.674501, 13.29338], Some(11.48394)); // seen in a public report
         check(&[1.0, 2.0, 9.0], Some(2.0));
         check(&[1.0, 2.0, 4.0, 9.0], Some(3.0));
+        check(&[0.01, 0.02, 0.03, 0.04], Some(0.025));
+        check(&(1..=10).map(f64::from).collect::<Vec<_>>(), Some(5.5));
+    }
+
+    /// The summary of a metric over rows with these values in this order.
+    fn of(metric: &Metric, values: &[Option<f64>]) -> Summary {
+        let protocol = crate::fixture::protocol();
+        let planned = plan(&protocol, false);
+        let context = Context {
+            first_dispatch_ns: 0,
+            passed_reasons: &protocol.passed_reasons,
+            not_sent: "",
+        };
+        let mut reasons = Reasons::default();
+        let row = |(i, value): (usize, &Option<f64>)| {
+            let mut row = account(&planned[1], None, &context, &mut reasons.at("")).row;
+            row.id = format!("r{i}");
+            row.metrics.decode_tps = *value;
+            row
+        };
+        let rows: Vec<Request> = values.iter().enumerate().map(row).collect();
+        let rows: Vec<&Request> = rows.iter().collect();
+        summary("short", metric, &rows, &mut Reasons::default().at(""))
     }
 
     proptest! {
+        /// P11: the order of the requests moves no figure, and one without the value is only
+        /// counted out.
+        #[test]
+        fn a_summary_is_of_the_values_alone(
+            micros in proptest::collection::vec(1u64..1 << 40, 1..4),
+            turn in 0usize..3,
+            without in 0usize..4,
+        ) {
+            let rates = &METRICS[1];
+            let values: Vec<_> = micros.iter().map(|&us| Some(us as f64 / 1e6)).collect();
+            let figures = |of: &Summary| (of.min, of.median, of.max, of.n);
+            let found = of(rates, &values);
+            prop_assert!(found.min <= found.median && found.median <= found.max);
+            let mut other = values.clone();
+            other.rotate_left(turn % values.len());
+            prop_assert_eq!(figures(&of(rates, &other)), figures(&found));
+            other = values.clone();
+            other.insert(without.min(values.len()), None);
+            let other = of(rates, &other);
+            prop_assert_eq!(figures(&other), figures(&found));
+            prop_assert_eq!((other.excluded.len(), found.excluded.len()), (1, 0));
+        }
+
         #[test]
         fn a_median_lies_between_the_extremes(
             micros in proptest::collection::vec(0u64..1 << 40, 1..9),

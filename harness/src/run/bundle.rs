@@ -17,7 +17,7 @@ pub struct Bundle {
     folder: PathBuf,
     /// The folders that did not exist before, outer ones first.
     made_folders: Vec<PathBuf>,
-    /// The files of this run, written or about to be.
+    /// The files that were not there before, written or about to be.
     files: Vec<PathBuf>,
 }
 
@@ -70,7 +70,9 @@ impl Bundle {
     /// Where a file of this name is to be, for somebody else to write.
     pub fn claim(&mut self, name: &str) -> PathBuf {
         let path = self.path(name);
-        self.files.push(path.clone());
+        if !is_there(&path) {
+            self.files.push(path.clone());
+        }
         path
     }
 

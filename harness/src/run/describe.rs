@@ -6,25 +6,26 @@ use super::{Order, RunError, Surroundings, Target, corpus};
 use crate::client::clock::Clock;
 use crate::config::{Artifact, Config, Options, Run, SCHEMA_VERSION};
 use crate::corpus::{Corpus, Lengths, Suite};
+use crate::digest::sha256;
 use crate::fact::Fact;
 use crate::probe::{Machine, files, process};
 use crate::redact::Redactor;
 use crate::report::assemble::TEMPLATE_PATH;
-use crate::run::bundle::Bundle;
 use crate::run::server::SelfDescription;
+use crate::self_test::self_test;
 use serde_json::{Map, Value};
 use std::fs;
 use std::path::PathBuf;
 
-/// Everything a report needs besides the replies, as far as it is known before the first request.
+/// Everything a report needs besides the replies, as far as it is known before the first request,
+/// and the provenance files that belong to it.
 pub(super) fn describe(
     order: &Order,
     around: &Surroundings,
-    bundle: &mut Bundle,
     server: &Server,
-) -> Result<Config, RunError> {
+) -> Result<(Config, Files), RunError> {
     let (local, description) = (server.http.is_local(), &server.description);
-    let (provenance, status_missing) = write_provenance(order, bundle, description)?;
+    let (files, status_missing) = provenance(order, description)?;
     let model_paths = if local { model_paths(order, description) } else { Vec::new() };
     let machine = match local {
         true => Machine::probe(
@@ -36,7 +37,7 @@ pub(super) fn describe(
     };
     let started_at = around.clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let stamp: String = started_at.chars().filter(|c| !matches!(c, '-' | ':')).collect();
-    Ok(Config {
+    let config = Config {
         schema_version: SCHEMA_VERSION,
         protocol: order.suite.protocol.clone(),
         protocol_known: Suite::protocols().contains(&order.suite.protocol),
@@ -47,6 +48,7 @@ pub(super) fn describe(
             argv: order.argv.clone(),
             started_engine: server.engine.is_some(),
             api_key_sent: order.credential.is_some(),
+            optional: order.optional,
             nonce: order.nonce.as_deref().map(|nonce| around.redactor.apply(nonce)),
         },
         declared: order.declared.clone(),
@@ -63,10 +65,28 @@ pub(super) fn describe(
             files::hash(&files::with_shards(model_paths), &around.cancel)
         },
         runner: around.runner.clone(),
-        provenance,
+        provenance: files.iter().map(artifact).collect(),
         status_missing,
+        self_test: match self_test() {
+            Ok(found) => Fact::Known(found),
+            Err(error) => Fact::Unknown(format!("the self-test cannot run: {error}")),
+        },
+        warm_up: Fact::Unknown(match order.until_steady {
+            true => "the run was killed before it could be kept".to_string(),
+            false => "none: no --until-steady was given".to_string(),
+        }),
+        resumed: Vec::new(),
         end: None,
-    })
+    };
+    Ok((config, files))
+}
+
+/// Paths in the run's folder, and what is to stand there.
+pub(super) type Files = Vec<(&'static str, String)>;
+
+fn artifact((path, text): &(&'static str, String)) -> Artifact {
+    let (kind, path) = ("provenance".to_string(), path.to_string());
+    Artifact { kind, path, sha256: sha256(text.as_bytes()) }
 }
 
 /// The model's files on this host: those the server names and those the profile does.
@@ -123,12 +143,11 @@ fn lengths(corpus: &Corpus, description: &SelfDescription) -> Fact<Lengths> {
     )
 }
 
-/// Writes the files a report lists, and says what the server left out of them.
-fn write_provenance(
+/// The files a report lists, and what the server left out of them.
+fn provenance(
     order: &Order,
-    bundle: &mut Bundle,
     description: &SelfDescription,
-) -> Result<(Vec<Artifact>, Map<String, Value>), RunError> {
+) -> Result<(Files, Map<String, Value>), RunError> {
     let corpus = corpus(&order.suite)?;
     let template = description.field("/template/text", |text| text.as_str().map(str::to_string));
     let mut status_missing = Map::new();
@@ -139,16 +158,12 @@ fn write_provenance(
         status_missing.insert("template".to_string(), Value::from(reason));
     }
     let template = template.known().cloned().unwrap_or_default();
-    let mut artifacts = Vec::new();
-    for (path, text) in [
-        (TEMPLATE_PATH, template.as_str()),
-        ("provenance/corpus-manifest.sha256", corpus.manifest()),
-        ("provenance/corpus-build.json", corpus.build_record()),
-    ] {
-        let sha256 = bundle.write(path, text.as_bytes()).map_err(RunError::Internal)?;
-        artifacts.push(Artifact { kind: "provenance".to_string(), path: path.to_string(), sha256 });
-    }
-    Ok((artifacts, status_missing))
+    let files = vec![
+        (TEMPLATE_PATH, template),
+        ("provenance/corpus-manifest.sha256", corpus.manifest().to_string()),
+        ("provenance/corpus-build.json", corpus.build_record().to_string()),
+    ];
+    Ok((files, status_missing))
 }
 
 /// The description without what is private, and without the template, which has its own file.

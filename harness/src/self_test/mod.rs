@@ -169,6 +169,17 @@ impl SelfTest {
         self.cases.iter().filter_map(|case| case.latest_ns).max()
     }
 
+    /// The same in milliseconds, to the microsecond.
+    pub fn latest_stamp_ms(&self) -> Option<f64> {
+        self.greatest_error_ns().map(ms)
+    }
+
+    /// Cases in which the client saw something else than the truth, by name.
+    pub fn failed(&self) -> Vec<String> {
+        let failed = self.cases.iter().filter(|case| case.problem.is_some());
+        failed.map(|case| case.name.clone()).collect()
+    }
+
     /// For people.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -189,7 +200,7 @@ impl SelfTest {
     pub fn json(&self) -> Value {
         json!({
             "passed": self.passed(),
-            "latest_stamp_ms": self.greatest_error_ns().map(ms),
+            "latest_stamp_ms": self.latest_stamp_ms(),
             "cases": self.cases.iter().map(|case| json!({
                 "name": case.name,
                 "problem": case.problem,
@@ -239,6 +250,9 @@ mod tests {
         let mut early = attempt_of(&[5]);
         assert_eq!(judge(&silent(), &early, &[sent(6)]).problem, Some(BEFORE.to_string()));
         assert_eq!(judge(&silent(), &early, &[sent(3)]).latest_ns, Some(2));
+        let unended = Sent { at_ns: 3, body: b"data: [DONE]".to_vec() };
+        let framing = Sent { at_ns: 9, body: Vec::new() };
+        assert_eq!(judge(&silent(), &early, &[unended, framing]).latest_ns, Some(2));
         early = attempt_of(&[5, 6]);
         assert_eq!(judge(&silent(), &early, &[sent(3)]).problem, Some(NEVER.to_string()));
     }

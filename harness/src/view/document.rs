@@ -51,12 +51,14 @@ fn attempts(folder: &Path) -> Vec<Attempt> {
     bytes.ok().and_then(|bytes| record::read(&bytes).ok()).unwrap_or_default()
 }
 
-/// `draft_n` and `draft_n_accepted` of the `timings` that llama.cpp's server ends a stream with.
+/// `draft_n` and, where that is no more, `draft_n_accepted` of the `timings` that llama.cpp's server
+/// ends a stream with.
 fn drafted(attempt: &Attempt) -> Option<(u64, u64)> {
     let last = attempt.events.iter().rev().find(|event| event.data.contains("\"draft_n\""))?;
     let event = json::parse(last.data.as_bytes()).ok()?;
     let count = |key: &str| event.get("timings")?.get(key)?.as_number()?.as_u64();
-    Some((count("draft_n")?, count("draft_n_accepted")?))
+    let (drafted, accepted) = (count("draft_n")?, count("draft_n_accepted")?);
+    (accepted <= drafted).then_some((drafted, accepted))
 }
 
 #[cfg(test)]
@@ -64,6 +66,7 @@ mod tests {
     use super::*;
     use crate::record::StampedEvent;
 
+    /// B106: more accepted than drafted is no acceptance.
     #[test]
     fn drafts_are_read_from_the_last_event_that_has_them() {
         let check = |data: &str, expected: Option<(u64, u64)>| {
@@ -83,6 +86,7 @@ mod tests {
         };
         check(r#"{"timings":{"draft_n":8,"draft_n_accepted":5}}"#, Some((8, 5)));
         check(r#"{"timings":{"draft_n":8}}"#, None);
+        check(r#"{"timings":{"draft_n":250,"draft_n_accepted":260}}"#, None);
         check(r#"{"choices":[{"delta":{"content":"\"draft_n\""}}]}"#, None);
         check("\"draft_n\"", None);
     }

@@ -123,7 +123,7 @@ fn lists_of_a_stranger_have_an_end() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(crate::fixture::cases(64))]
 
     #[test]
     fn whatever_parses_is_shown(report in hostile::report()) {

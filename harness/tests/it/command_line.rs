@@ -114,7 +114,8 @@ fn empty_texts_are_refused() {
         assert_eq!(code(&output), 2, "{option}: {text}");
         let refused =
             text.contains(&format!("'--{option}' with value ''")) && text.lines().count() == 1;
-        let is_switch = ["help", "skip-model-hash"].contains(&option);
+        let switches = ["help", "skip-model-hash", "optional", "until-steady"];
+        let is_switch = switches.contains(&option);
         assert!(refused || is_switch, "{option}: {text}");
     }
 }

@@ -93,6 +93,7 @@ fn check(name: &str, document: &str) {
     assert!(last.starts_with("invalid: "), "{name}: {last}");
 }
 
+/// P18: in bounded time and memory, as are those below.
 #[test]
 fn documents_that_are_all_size() {
     check("a list without end", &filled("[0", ",0", "]"));

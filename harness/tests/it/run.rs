@@ -202,6 +202,80 @@ fn a_server_that_dies_leaves_a_partial_report() {
     passes(&folder);
 }
 
+#[test]
+fn the_optional_stage_runs_its_rounds() {
+    let (stub, folder) = (Honest::start(), Folder::new());
+    let output = command(&stub, &folder, &["--optional"]).output().unwrap();
+    assert_eq!(code(&output), 3, "{output:?}");
+    assert_eq!(stub.bodies().len(), 26);
+    let report = read_json(&folder.path("out/results.json"));
+    assert_eq!(report["request_counts"]["concurrency"]["completed"], 4);
+    let rounds = report["concurrency_rounds"].as_array().unwrap();
+    assert_eq!(rounds.len(), 2);
+    for (round, number) in rounds.iter().zip(1..) {
+        assert_eq!((&round["round"], &round["concurrency"]), (&json!(number), &json!(2)));
+        assert_eq!((&round["completed"], &round["output_tokens"]), (&json!(2), &json!(8)));
+    }
+    let offsets = &report["extensions"]["client_offsets_us"];
+    for [a, b] in [["a-r1", "b-r1"], ["a-r2", "b-r2"]] {
+        let start = |id: &str| &offsets[format!("concurrency-pair-{id}")]["dispatch"];
+        assert_eq!(start(a), start(b));
+    }
+    rebuilds(&folder);
+    passes(&folder);
+}
+
+/// Goes on with the run in `out`; exit code and standard error.
+fn resume(stub: &Stub, folder: &Folder, more: &[&str]) -> (i32, String) {
+    let mut command = bench(&["run", "--suite", "embedded-v1", "--url", &stub.url]);
+    let output = command.arg("--resume").arg(folder.path("out")).args(more).output().unwrap();
+    (code(&output), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn a_run_goes_on_where_it_ended() {
+    let honest = Honest::new();
+    let left = std::sync::atomic::AtomicU32::new(8); // three questions, then five requests
+    let dying = Stub::start(Box::new(move |asked| {
+        let died = left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) == 0;
+        (!died).then(|| honest.answer(asked))
+    }));
+    let folder = Folder::new();
+    assert_eq!(code(&command(&dying, &folder, &[]).output().unwrap()), 6);
+    let before = read_json(&folder.path("out/results.json"));
+    let recorded = fs::read(folder.path("out/outputs.jsonl")).unwrap();
+
+    let stub = Honest::start();
+    let (exit, error) = resume(&stub, &folder, &["--nonce", "N"]);
+    assert_eq!(exit, 2, "{error}");
+    assert!(error.contains(r#"/nonce was null and is "N"; resume with what"#), "{error}");
+    assert_eq!(read_json(&folder.path("out/results.json")), before);
+
+    let (exit, progress) = resume(&stub, &folder, &[]);
+    assert_eq!(exit, 3, "{progress}");
+    assert!(progress.starts_with("[ 7/22] performance-"), "{progress}");
+    assert_eq!(stub.bodies().len(), 16);
+    let report = read_json(&folder.path("out/results.json"));
+    assert_eq!(report["requests"][4], before["requests"][4]);
+    assert_eq!(report["requests"][5]["status"], "failed", "what failed is not tried again");
+    assert_eq!(report["requests"][21]["status"], "completed");
+    assert_eq!(report["run"]["id"], before["run"]["id"]);
+    let resumed = &report["extensions"]["resumed"];
+    assert_eq!(resumed[0]["after_request"], report["requests"][5]["id"]);
+    assert_eq!(resumed[0]["resent"], json!([]));
+    let outputs = fs::read(folder.path("out/outputs.jsonl")).unwrap();
+    assert!(outputs.starts_with(&recorded), "a record is never changed");
+    rebuilds(&folder);
+    passes(&folder);
+
+    let (exit, error) = resume(&stub, &folder, &[]);
+    assert_eq!(exit, 2);
+    assert!(error.contains("every request is finished; there is nothing to resume"), "{error}");
+    let (exit, error) = resume(&stub, &Folder::new(), &[]);
+    assert_eq!(exit, 2);
+    assert!(error.contains("config.json: cannot be read"), "{error}");
+}
+
 /// The first text of every chat reply is replaced by the second: this exit code and this error.
 fn check_spoilt(change: (&'static str, &'static str), expected: i32, error: &str) {
     let honest = Honest::new();

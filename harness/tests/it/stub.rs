@@ -145,7 +145,7 @@ impl Honest {
         let suite = Suite::named("embedded-v1").unwrap();
         let corpus = suite.corpus.as_ref().unwrap();
         let lengths = recorded_lengths();
-        let planned = strata_harness::plan::plan(&suite.protocol, false);
+        let planned = strata_harness::plan::plan(&suite.protocol, true);
         let ids = planned
             .iter()
             .map(|planned| (corpus.body(&planned.id).unwrap().to_string(), planned.id.clone()));

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(super) struct Bases(BTreeMap<&'static str, Bench>);
 
 impl Bases {
-    pub(super) const NAMES: [&str; 2] = ["full.json", "wrapper.json"];
+    pub(super) const NAMES: [&str; 3] = ["full.json", "wrapper.json", "embedded.json"];
 
     pub(super) fn open() -> Bases {
         let open = |name: &'static str| (name, Bench::open(&format!("golden/reports/{name}")));

@@ -1,10 +1,13 @@
 //! A report beside its folder: every file listed, digested and rebuilt.
 
 use super::{Bench, path, protocols};
-use crate::check::{Directory, MAX_FILES, MAX_LEVELS, MAX_MANIFEST_BYTES, Outcome, Subject, check};
+use crate::check::{Directory, MAX_FILES, MAX_LEVELS, MAX_MANIFEST_BYTES};
+use crate::check::{Outcome, Severity, Subject, check};
 use crate::json::Value;
 use crate::manifest::{self, NAME as MANIFEST};
 use crate::scratch::Scratch;
+use proptest::prelude::*;
+use proptest::sample::Index;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -140,6 +143,34 @@ fn a_file_that_nothing_lists_is_named() {
             "R144 /artifacts: no file that is not listed | \"provenance/notes.txt\"",
         ],
     );
+}
+
+proptest! {
+    #![proptest_config(crate::fixture::cases(24))]
+
+    /// P17: any bit of any file but the manifest's is reported with the file's path, and one of the
+    /// manifest with its line or the file of that line.
+    #[test]
+    fn a_changed_bit_is_found_by_its_path(file: Index, at: Index, bit in 0..8_u8) {
+        let folder = Folder::good();
+        let files = folder.open().files;
+        let name = file.get(&files.into_keys().collect::<Vec<_>>()).clone();
+        let mut bytes = folder.read(&name);
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1 << bit;
+        fs::write(folder.path(&name), bytes).unwrap();
+        let findings = folder.findings();
+        match name.as_str() {
+            MANIFEST => prop_assert!(findings.iter().any(|found| found.starts_with("R420"))),
+            // What is no document any more has one finding, that it is none.
+            "results.json" => prop_assert!(folder.review(Err("")).fails_on(Severity::Error)),
+            artifact => {
+                let told = format!("R420 : {artifact} with digest ");
+                prop_assert!(findings.iter().any(|found| found.starts_with(&told)), "{findings:?}");
+                prop_assert!(findings.iter().any(|found| found.starts_with("R144 /artifacts/")));
+            }
+        }
+    }
 }
 
 #[test]

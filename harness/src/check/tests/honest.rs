@@ -3,29 +3,114 @@
 //! is honest but for its `timings` or for what it says of itself.
 
 use crate::check::{Severity, Subject, check};
-use crate::config::{Artifact, Config, End, Stop};
+use crate::client::scripted::Script;
+use crate::client::transport::FaultKind;
+use crate::config::{Artifact, Config, Stop};
 use crate::fact::Fact;
-use crate::fixture::{Honest, config, outputs};
+use crate::fixture::{Honest, cases, config, outputs};
 use crate::plan::plan;
 use crate::report::rebuild::rebuild_from;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::Value;
 
-/// One request: how many tokens of its cap and how many of them are reasoning, then the engine's
-/// tenths of a millisecond for the prompt and for each step, then the way to the client.
-type Reply = (Index, Index, u64, u64, u64);
-
-fn reply() -> impl Strategy<Value = Reply> {
-    (any::<Index>(), any::<Index>(), 1..20_000_u64, 1..400_u64, 0..500_u64)
+/// How far a reply comes: to its end, or a way to break off and where.
+#[derive(Debug, Clone)]
+enum End {
+    Whole,
+    Error(Index),
+    Fault(FaultKind, Index),
+    Refused,
 }
 
-fn honest((tokens, reasoning, prompt, step, delay): Reply, cap: u64) -> Honest {
-    let tokens = 1 + tokens.index(cap as usize);
-    let steps = (0..tokens as u64).map(|i| step + i % 7).collect();
-    let truncated = tokens as u64 == cap;
-    let reasoning = reasoning.index(tokens + 1);
-    Honest { cached: 0, prompt, steps, reasoning, delay, truncated }
+/// One request: how many tokens of its cap and how many of them are reasoning, the times of the
+/// prompt, of a step and of the way to the client, in nanoseconds or in what the engine prints.
+#[derive(Debug, Clone)]
+struct Reply {
+    tokens: Index,
+    reasoning: Index,
+    times: [u64; 3],
+    grain: (u64, u64, u64),
+    end: End,
+}
+
+/// Times of up to two seconds, down to none at all: several tokens then come in one read. Units,
+/// what the engine prints and the client's tick are nanoseconds, tenths of milliseconds and
+/// milliseconds.
+fn reply() -> impl Strategy<Value = Reply> {
+    let times = prop_oneof![
+        (Just(100_000_u64), [1..20_000_u64, 0..400, 0..500]),
+        (Just(1_u64), [1..2_000_000_000_u64, 0..40_000_000, 0..50_000_000]),
+    ];
+    let grains = (prop::sample::select(vec![1, 100_000_u64]), prop::sample::select(TICKS.to_vec()));
+    (any::<Index>(), any::<Index>(), times, grains, end()).prop_map(
+        |(tokens, reasoning, (unit, times), (printed, tick), end)| Reply {
+            tokens,
+            reasoning,
+            times,
+            grain: (unit, printed, tick),
+            end,
+        },
+    )
+}
+
+const TICKS: [u64; 3] = [1, 100_000, 1_000_000];
+
+fn end() -> impl Strategy<Value = End> {
+    let kinds = vec![FaultKind::Broken, FaultKind::Timeout, FaultKind::Malformed];
+    let fault = (prop::sample::select(kinds), any::<Index>());
+    prop_oneof![
+        12 => Just(End::Whole),
+        1 => any::<Index>().prop_map(End::Error),
+        1 => fault.prop_map(|(kind, at)| End::Fault(kind, at)),
+        1 => Just(End::Refused),
+    ]
+}
+
+impl Reply {
+    fn script(&self, cap: u64) -> Script {
+        let tokens = 1 + self.tokens.index(cap as usize);
+        let [prompt, step, delay] = self.times;
+        let (unit_ns, printed_ns, tick_ns) = self.grain;
+        let whole = Honest {
+            prompt,
+            steps: (0..tokens as u64).map(|i| step + i % 7 * (step / 50)).collect(),
+            reasoning: self.reasoning.index(tokens + 1),
+            delay,
+            truncated: tokens as u64 == cap,
+            unit_ns,
+            printed_ns,
+            tick_ns,
+            ..Honest::PLAIN
+        };
+        self.end.of(whole.script())
+    }
+}
+
+impl End {
+    /// Of a whole script one that ends so: before its last event, which is `[DONE]`.
+    fn of(&self, mut script: Script) -> Script {
+        let before = |at: &Index, script: &Script| at.index((script.reads.len() - 1).max(1));
+        match self {
+            End::Whole => script,
+            End::Error(at) => {
+                script.reads.truncate(before(at, &script) + 1);
+                let last = script.reads.last_mut().unwrap();
+                last.1 = b"data: {\"error\":{\"message\":\"full\",\"code\":500}}\n\n".to_vec();
+                script
+            }
+            End::Fault(kind, at) => {
+                script.reads.truncate(before(at, &script));
+                script.ending_in(*kind, "for a test")
+            }
+            End::Refused => {
+                script.reads.truncate(1);
+                script.reads[0].1 = b"{\"error\":{\"message\":\"busy\"}}".to_vec();
+                let content_type = Some("application/json".to_string());
+                Script { status: 503, content_type, ..script }
+            }
+        }
+    }
 }
 
 /// The fixture's run with the artifacts that a report has.
@@ -39,7 +124,7 @@ fn whole(stop: Option<Stop>) -> Config {
     let corpus = artifact("corpus-manifest.sha256", &config.protocol.corpus_sha256);
     let build = artifact("corpus-build.json", &"b1".repeat(32));
     let provenance = [config.provenance.clone(), vec![corpus, build]].concat();
-    let end = config.end.clone().map(|end| End { stop, ..end });
+    let end = config.end.clone().map(|end| crate::config::End { stop, ..end });
     Config { provenance, end, ..config }
 }
 
@@ -116,7 +201,9 @@ fn status_change() -> impl Strategy<Value = (&'static str, &'static str)> {
 
 /// What a review of the run's report finds, if that is an error.
 fn errors(config: &Config, outputs: &[u8]) -> String {
-    let report = rebuild_from(outputs, &serde_json::to_vec(config).unwrap()).unwrap().json;
+    let config_json = serde_json::to_vec(config).unwrap();
+    let report = rebuild_from(outputs, &config_json).unwrap().json;
+    assert!(report == rebuild_from(outputs, &config_json).unwrap().json, "made otherwise again");
     let outcome = check(&Subject {
         report: &report,
         directory: None,
@@ -126,23 +213,36 @@ fn errors(config: &Config, outputs: &[u8]) -> String {
     if outcome.fails_on(Severity::Error) { outcome.text() } else { String::new() }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+#[test]
+fn reasoning_and_answer_in_one_read_are_honest() {
+    let config = whole(None);
+    let planned = plan(&config.protocol, false);
+    let together = Honest { steps: vec![100, 0], reasoning: 1, ..Honest::PLAIN }.script();
+    let outputs = outputs(&planned, &vec![together; planned.len()], 0);
+    assert_eq!(errors(&config, &outputs), "");
+}
 
+proptest! {
+    #![proptest_config(cases(128))]
+
+    /// P1: no false alarm, in whatever state each request ends, and the record makes the report.
     #[test]
     fn honest_runs_have_no_error(
         replies in prop::collection::vec(reply(), 5),
         gap_ns in 0..9_000_000_u64,
-        sent: Index,
-        interrupted: bool,
+        interrupted in prop::option::of((any::<Index>(), any::<Index>())),
     ) {
-        let config = whole(interrupted.then_some(Stop::Interrupted));
+        let config = whole(interrupted.is_some().then_some(Stop::Interrupted));
         let planned = plan(&config.protocol, false);
-        let sent = if interrupted { sent.index(planned.len()) } else { planned.len() };
-        let scripts = planned.iter().zip(replies);
-        let scripts = scripts.map(|(planned, reply)| honest(reply, planned.max_output_tokens));
-        let scripts: Vec<_> = scripts.map(|honest| honest.script()).collect();
-        let outputs = outputs(&planned[..sent], &scripts[..sent], gap_ns);
+        let scripts = planned.iter().zip(&replies);
+        let mut scripts: Vec<_> =
+            scripts.map(|(planned, reply)| reply.script(planned.max_output_tokens)).collect();
+        if let Some((request, at)) = interrupted {
+            scripts.truncate(request.index(planned.len()) + 1);
+            let last = scripts.pop().unwrap();
+            scripts.push(End::Fault(FaultKind::Interrupted, at).of(last));
+        }
+        let outputs = outputs(&planned[..scripts.len()], &scripts, gap_ns);
         prop_assert_eq!(errors(&config, &outputs), "");
     }
 
@@ -169,7 +269,7 @@ proptest! {
         let config = whole(None);
         let planned = plan(&config.protocol, false);
         let scripts = planned.iter().zip(replies).map(|(planned, (reply, timings))| {
-            let mut script = honest(reply, planned.max_output_tokens).script();
+            let mut script = Reply { end: End::Whole, ..reply }.script(planned.max_output_tokens);
             for (_, bytes) in &mut script.reads {
                 let text = String::from_utf8(std::mem::take(bytes)).unwrap();
                 let spoilt = match text.split_once("\"timings\":{") {

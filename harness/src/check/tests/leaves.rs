@@ -8,7 +8,7 @@ use crate::json::{Number, Value};
 use std::collections::BTreeSet;
 
 /// Another value of the same kind, as near as there is one; of null, some text.
-fn mutant(value: &Value) -> Option<Value> {
+pub(super) fn mutant(value: &Value) -> Option<Value> {
     match value {
         Value::Null => Some(Value::String("x".to_string())),
         Value::Bool(flag) => Some(Value::Bool(!flag)),
@@ -72,6 +72,7 @@ fn check(report: &str, survivors: &str, at_least: f64) {
     assert!(percent >= at_least, "{report}: only {percent:.1} % of changed scalars are found");
 }
 
+/// P2: for each report the share that is seen has a bound, and what is not seen a reason.
 #[test]
 fn the_public_full_report() {
     check("golden/reports/full.json", "golden/reports/full.leaves.txt", 92.0);
@@ -84,5 +85,5 @@ fn the_public_wrapper() {
 
 #[test]
 fn a_report_of_our_own() {
-    check("golden/reports/embedded.json", "golden/reports/embedded.leaves.txt", 91.9);
+    check("golden/reports/embedded.json", "golden/reports/embedded.leaves.txt", 95.0);
 }

@@ -3,6 +3,7 @@
 
 mod cases;
 mod conformance;
+mod contradictions;
 mod folder;
 mod honest;
 mod judged;

@@ -123,6 +123,7 @@ fn places(bench: &Bench) -> Vec<String> {
 }
 
 proptest! {
+    /// P18: whatever the bytes.
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         review_bytes(&bytes);
@@ -135,9 +136,9 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(crate::fixture::cases(64))]
 
-    /// Somewhere in a good report stands something else.
+    /// P18: somewhere in a good report stands something else.
     #[test]
     fn any_value_anywhere(
         full: bool,

@@ -4,7 +4,6 @@
 
 pub(super) mod frame;
 pub(super) mod machine;
-pub(super) mod memory;
 pub(super) mod rates;
 pub(super) mod runs;
 pub(super) mod witness;

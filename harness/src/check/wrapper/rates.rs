@@ -165,6 +165,7 @@ mod tests {
     }
 
     proptest! {
+        /// P10: to the time it was made of, and below the bound to no other.
         #[test]
         fn every_printed_rate_inverts(tokens in 1..100_000_u64, ticks in 1..10_000_000_i128) {
             let rate = rate(tokens, ticks);

@@ -221,12 +221,15 @@ fn note(
     {
         notes.push(format!("the API counts {output} output tokens, the engine {decode}"));
     }
-    if let (Fact::Known(input), Fact::Known(cached), Fact::Known(read)) = (input, cached, read)
-        && cached.checked_add(*read) != Some(*input)
-    {
-        notes.push(format!(
-            "the API counts {input} input tokens of which {cached} cached, the engine read {read}"
-        ));
+    if let (Fact::Known(input), Fact::Known(cached)) = (input, cached) {
+        let counts = format!("the API counts {input} input tokens of which {cached} cached");
+        match read {
+            Fact::Known(read) if cached.checked_add(*read) != Some(*input) => {
+                notes.push(format!("{counts}, the engine read {read}"));
+            }
+            Fact::Unknown(_) if cached > input => notes.push(counts),
+            _ => {}
+        }
     }
     (!notes.is_empty()).then(|| notes.join("; "))
 }

@@ -30,6 +30,7 @@ fn honest(cap: usize) -> impl Strategy<Value = Honest> {
             steps,
             delay,
             truncated,
+            ..Honest::PLAIN
         })
 }
 
@@ -50,9 +51,9 @@ fn number(row: &Value, pointer: &str) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(crate::fixture::cases(64))]
 
-    /// Five honest replies, whatever their sizes and however their bytes are cut.
+    /// P8: five honest replies, whatever their sizes and however their bytes are cut.
     #[test]
     fn an_honest_run_adds_up(
         replies in proptest::collection::vec(honest(16), 5),
@@ -101,6 +102,7 @@ proptest! {
     }
 }
 
+/// P8: the bound that no rule may state.
 #[test]
 fn the_forbidden_bound_has_a_counter_example() {
     let reply = Honest { steps: vec![100; 4], ..Honest::PLAIN };
@@ -110,6 +112,66 @@ fn the_forbidden_bound_has_a_counter_example() {
     let (ttft, decode, total) = (time("ttft_s"), time("decode_s"), time("total_s"));
     assert_eq!((ttft, decode, total), (0.5253, 0.04, 0.5553));
     assert!(total < ttft + decode, "the first decode step lies in both");
+}
+
+proptest! {
+    #![proptest_config(crate::fixture::cases(64))]
+
+    /// P16: a clock that stands still, jumps or goes back makes no time below zero.
+    #[test]
+    fn no_time_is_negative(
+        stamps in proptest::collection::vec(
+            prop_oneof![Just(0), 0..5_000_000_000_u64, Just(1 << 50)], 8
+        ),
+        gap_ns in 0..2_000_u64,
+    ) {
+        let mut script = Honest { steps: vec![100; 4], ..Honest::PLAIN }.script();
+        for ((at, _), stamp) in script.reads.iter_mut().zip(&stamps) {
+            *at = *stamp;
+        }
+        let (report, _) = report(&vec![script; 5], gap_ns);
+        let mut pending = vec![&report];
+        while let Some(value) = pending.pop() {
+            prop_assert!(value.as_f64().is_none_or(|number| number >= 0.0), "{}", value);
+            pending.extend(value.as_array().into_iter().flatten());
+            pending.extend(value.as_object().into_iter().flat_map(|entries| entries.values()));
+        }
+    }
+
+    /// P6: whatever the server counts, the counts agree or a note says that they do not.
+    #[test]
+    fn counts_agree_or_there_is_a_note(counts in proptest::collection::vec(count(), 6)) {
+        let usual = [
+            "\"prompt_tokens\":100",
+            "\"completion_tokens\":4",
+            "\"cached_tokens\":0",
+            "\"cache_n\":0",
+            "\"prompt_n\":100",
+            "\"predicted_n\":4",
+        ];
+        let changes = usual.iter().zip(counts).filter_map(|(old, count)| {
+            let (name, _) = old.split_once(':')?;
+            Some((*old, format!("{name}:{}", count?)))
+        });
+        let changes: Vec<(&str, String)> = changes.collect();
+        let changes: Vec<_> = changes.iter().map(|(old, new)| (*old, new.as_str())).collect();
+        let (account, _) = account_of(changed(&changes));
+        let (tokens, noted) = (&account.row.tokens, account.row.token_accounting_note.is_some());
+        if let (Some(input), Some(cached)) = (tokens.input_tokens, tokens.cached_tokens) {
+            prop_assert!(cached <= input || noted);
+            let same = |read| cached.checked_add(read) == Some(input);
+            prop_assert!(tokens.read_tokens.is_none_or(same) || noted);
+        }
+        if let (Some(output), Some(decode)) = (tokens.output_tokens, tokens.decode_tokens) {
+            prop_assert!(output == decode || noted);
+        }
+    }
+}
+
+/// What stands in place of a count: `None` is the usual one.
+fn count() -> impl Strategy<Value = Option<&'static str>> {
+    let odd = ["null", "0", "1", "5", "99", "101", "-1", "\"7\"", "18446744073709551615", "1e30"];
+    prop::option::weighted(0.6, prop::sample::select(odd.to_vec()))
 }
 
 fn account_of(script: Script) -> (Account, Value) {
@@ -143,7 +205,7 @@ fn changed(changes: &[(&str, &str)]) -> Script {
     script
 }
 
-/// The stream of a thinking model from a server that states usage but no timings.
+/// B096: the stream of a thinking model from a server that states usage but no timings.
 #[test]
 fn client_times_are_those_of_the_first_tokens() {
     let delta = |delta: &str| {
@@ -175,6 +237,7 @@ fn client_times_are_those_of_the_first_tokens() {
     }
 }
 
+/// P7, B097: without `usage` and `timings` there is no count and no rate.
 #[test]
 fn absent_is_never_zero() {
     let (account, missing) =
@@ -223,6 +286,7 @@ fn sources_say_whether_the_engine_agrees_with_itself() {
     assert_eq!(source(changed(&[("predicted_per_second", "tps")])), "timings.predicted_n");
 }
 
+/// B102: of one token, of no time and of no prompt there is no rate.
 #[test]
 fn a_rate_needs_tokens_and_time() {
     let one = Honest { steps: vec![100], ..Honest::PLAIN };
@@ -268,6 +332,7 @@ fn a_time_that_cannot_be_is_unknown() {
     check("predicted_n", "4", "18446744073709551616", "/tokens/decode_tokens", Some(NO_TIMINGS));
 }
 
+/// B100: nothing of a failed request counts.
 #[test]
 fn a_failed_request_has_an_error_and_no_figure() {
     let (account, missing) = account_of(changed(&[("[DONE]", "")]));

@@ -45,6 +45,7 @@ fn thinking(field: &str) -> Script {
     ])
 }
 
+/// B096: of any channel, under either name, however the bytes are cut.
 #[test]
 fn the_first_token_is_the_first_of_any_channel() {
     for field in ["reasoning_content", "reasoning"] {
@@ -69,6 +70,7 @@ fn the_first_token_is_the_first_of_any_channel() {
     }
 }
 
+/// B096: cut off while it still reasons.
 #[test]
 fn a_budget_spent_on_reasoning_leaves_no_answer() {
     let script = Script::events(&[
@@ -80,6 +82,7 @@ fn a_budget_spent_on_reasoning_leaves_no_answer() {
     assert_eq!((found.first_answer_ns, found.failure), (None, None));
 }
 
+/// B096: a first delta that is a tool call.
 #[test]
 fn tool_calls_are_joined_by_index() {
     let call = |json: &str| delta(&format!(r#"{{"tool_calls":[{json}]}}"#));
@@ -110,6 +113,7 @@ fn usage_of(chunks: &[&str]) -> Usage {
     found.usage
 }
 
+/// P5: usage before and after the answer, null and then real, twice.
 #[test]
 fn usage_early_twice_null_or_not_at_all() {
     let some = |prompt, completion| Usage {
@@ -135,6 +139,7 @@ fn check(tail: &str, expected: Option<(FailureKind, &str)>) {
     assert_eq!(found, expected, "{tail}");
 }
 
+/// P5, B100: each way to end has one verdict.
 #[test]
 fn no_bad_end_is_a_success() {
     use FailureKind::{Breach, Refused};
@@ -171,6 +176,7 @@ fn an_immediate_end_is_a_failure_of_the_model_not_of_the_wire() {
     }
 }
 
+/// B100: JSON in place of a stream, with a good status and a bad one.
 #[test]
 fn replies_that_are_no_stream() {
     let mut script = Script::events(&[(1, r#"{"error":{"message":"busy\nnow"}}"#)]);
@@ -184,6 +190,22 @@ fn replies_that_are_no_stream() {
     assert!(failure.reason.len() < 300, "{}", failure.reason);
 }
 
+/// A hundred tokens that are a blank each, which a tokenizer would join.
+///
+/// B105: the count is the server's, the times are the client's.
+#[test]
+fn text_is_not_counted_again() {
+    let mut reads: Vec<(u64, String)> =
+        (1..=100).map(|i| (10 * i, delta(r#"{"content":" "}"#))).collect();
+    let usage = r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":100}}"#;
+    reads.push((1000, finish("stop") + &data(usage) + DONE));
+    let reads: Vec<(u64, &str)> = reads.iter().map(|(ms, text)| (*ms, text.as_str())).collect();
+    let found = read(Script::events(&reads));
+    assert_eq!((found.answer.len(), found.usage.completion_tokens), (100, Some(100)));
+    let first_ns = found.first_delta.map(|(_, at_ns)| at_ns);
+    assert_eq!((first_ns, found.end_ns), (Some(10_000_000), 1_000_000_000));
+}
+
 #[test]
 fn what_breaks_after_the_end_breaks_nothing() {
     let text = delta(r#"{"content":"x"}"#) + &finish("stop") + DONE;
@@ -194,8 +216,11 @@ fn what_breaks_after_the_end_breaks_nothing() {
     assert_eq!((failure.kind, failure.reason.as_str()), (FailureKind::Lost, "reset"));
 }
 
+/// Lines that may stand anywhere.
+const EXTRA: [&str; 6] = [": ping", ":", "id: 7", "retry: 9", "event: chunk", "nonsense: data: x"];
+
 proptest! {
-    /// However the text is cut into deltas, it is the same, and the count is the server's.
+    /// B097: however the text is cut into deltas, it is the same, and the count is the server's.
     #[test]
     fn chunks_are_not_tokens(pieces in proptest::collection::vec("[a-z ]{1,9}", 1..9)) {
         let mut text: String =
@@ -205,6 +230,47 @@ proptest! {
         let found = read(Script::events(&[(1, &text)]));
         prop_assert_eq!(found.answer, pieces.concat());
         prop_assert_eq!(found.usage.completion_tokens, Some(40));
+    }
+
+    /// P4: lines that mean nothing, stray fields, empty events, data over several lines or without
+    /// its blank, other line ends and a mark in front leave all that was said as it is.
+    #[test]
+    fn what_the_format_allows_changes_nothing(
+        extra in proptest::collection::vec((any::<prop::sample::Index>(), 0..EXTRA.len()), 0..9),
+        end in prop::sample::select(vec!["\n", "\r", "\r\n"]),
+        blank: bool,
+        mark: bool,
+        split: bool,
+    ) {
+        let events = [
+            delta(ROLE),
+            delta(r#"{"reasoning":"Ok: so"}"#),
+            delta(r#"{"content":"Hi"}"#),
+            finish("stop"),
+            data(USAGE),
+            DONE.to_string(),
+        ];
+        let plain = read(Script::events(&[(1, &events.concat())]));
+        let mut lines: Vec<&str> = events.iter().flat_map(|event| event.lines()).collect();
+        for (at, which) in extra {
+            lines.insert(at.index(lines.len() + 1), EXTRA[which]);
+            // An event without data, which may only stand between two others.
+            let between: Vec<usize> = (0..lines.len()).filter(|i| lines[*i].is_empty()).collect();
+            let at = between[at.index(between.len())] + 1;
+            lines.splice(at..at, ["data:", ""]);
+        }
+        let mut text = if mark { "\u{feff}".to_string() } else { String::new() };
+        for line in lines {
+            let mut line = line.to_string();
+            if split {
+                line = line.replacen("data: {", &format!("data: {{{end}data: "), 1);
+            }
+            if !blank {
+                line = line.replace("data: ", "data:");
+            }
+            text += &(line + end);
+        }
+        prop_assert_eq!(read(Script::events(&[(1, &text)])), plain);
     }
 
     /// Any bytes at all are read without a panic, and end in a verdict.
