@@ -94,7 +94,12 @@ impl Block {
 /// The names of the fields of a report's block in order.
 pub(super) fn names(at: &str) -> impl Iterator<Item = &'static str> {
     let of_a_report = |block: &&Block| block.of.is_in(Kind::Report);
-    BLOCKS.iter().filter(of_a_report).filter(move |block| block.at == at).flat_map(Block::fields).map(|(name, _)| name)
+    BLOCKS
+        .iter()
+        .filter(of_a_report)
+        .filter(move |block| block.at == at)
+        .flat_map(Block::fields)
+        .map(|(name, _)| name)
 }
 
 /// The JSON type of a field.

@@ -47,8 +47,8 @@ fn republished(folder: &Path) -> Result<String, String> {
     let archive = folder.join(publication::ARCHIVE);
     let archive = plain_file::read(&archive, publication::MAX_ARCHIVE_BYTES)
         .map_err(|problem| format!("{}: {problem}", publication::ARCHIVE))?;
-    let files = tar::read(&archive)
-        .map_err(|problem| format!("{}: {problem}", publication::ARCHIVE))?;
+    let files =
+        tar::read(&archive).map_err(|problem| format!("{}: {problem}", publication::ARCHIVE))?;
     for (path, report) in &files {
         let Some(run) = path.strip_suffix(publication::REPORT) else { continue };
         let part = |name: &str| files.get(&format!("{run}{name}"));

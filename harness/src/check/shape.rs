@@ -1,9 +1,7 @@
 //! The form of a report: one document, no key twice, every field there with its type, as the table
 //! of `format` has it; what a figure means is the business of the other rules.
 
-use super::format::{
-    BLOCKS, FORMAT, Form, Kind, LISTS, Of, Others, SCHEMA_VERSION, names,
-};
+use super::format::{BLOCKS, FORMAT, Form, Kind, LISTS, Of, Others, SCHEMA_VERSION, names};
 use super::report::{Report, printed, quoted};
 use super::rule::{Log, breach};
 use crate::json::{Path, Value};

@@ -233,9 +233,10 @@ pub(super) fn truncation_is_stated(report: &Report, log: &mut Log) {
     if report.wrapper {
         let at = "/request_counts/performance/truncated";
         let Some(truncated) = report.count(at) else { return };
-        let told = report.summaries.iter().any(|summary| {
-            ends_matter(summary) && noted(report, summary.case, summary.metric)
-        });
+        let told = report
+            .summaries
+            .iter()
+            .any(|summary| ends_matter(summary) && noted(report, summary.case, summary.metric));
         return log.judge(truncated == 0 || told, || {
             let expected = "no truncated request in the summaries, or its share stated there";
             breach(at, expected, truncated)

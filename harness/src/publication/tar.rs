@@ -39,7 +39,8 @@ fn header(name: &str, size: usize) -> Result<[u8; BLOCK], String> {
         return Err(format!("{name}: {size} bytes, at most {MAX_FILE_BYTES} can be archived"));
     }
     let mut header = [0; BLOCK];
-    let mut put = |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
+    let mut put =
+        |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
     put(0, name);
     put(100, "0000644\0"); // mode
     put(108, "0000000\0"); // user
@@ -99,10 +100,14 @@ mod tests {
 
     /// GNU tar 1.34 makes the same bytes of the same files:
     /// `tar -b1 --format=ustar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner \
+    /// --mode=644 -cf - a b`
     #[test]
     fn the_bytes_of_another_program() {
         let archive = write(&files(&[("b/c", "hello\n"), ("b/d", &"x".repeat(512)), ("a", "")]));
-        assert_eq!(sha256(&archive.unwrap()), "a508b811c2786c4bdbdde36cd4ec41574ab163868d536aff81a070ff454852a2");
+        assert_eq!(
+            sha256(&archive.unwrap()),
+            "a508b811c2786c4bdbdde36cd4ec41574ab163868d536aff81a070ff454852a2"
+        );
     }
 
     #[test]

@@ -14,13 +14,13 @@ use serde_json::Value;
 
 /// One request: how many tokens of its cap and how many of them are reasoning, then the engine's
 /// tenths of a millisecond for the prompt and for each step, then the way to the client.
-type Reply = (Index, Index, u64, u64, u64);
+pub(super) type Reply = (Index, Index, u64, u64, u64);
 
-fn reply() -> impl Strategy<Value = Reply> {
+pub(super) fn reply() -> impl Strategy<Value = Reply> {
     (any::<Index>(), any::<Index>(), 1..20_000_u64, 1..400_u64, 0..500_u64)
 }
 
-fn honest((tokens, reasoning, prompt, step, delay): Reply, cap: u64) -> Honest {
+pub(super) fn honest((tokens, reasoning, prompt, step, delay): Reply, cap: u64) -> Honest {
     let tokens = 1 + tokens.index(cap as usize);
     let steps = (0..tokens as u64).map(|i| step + i % 7).collect();
     let truncated = tokens as u64 == cap;
@@ -29,7 +29,7 @@ fn honest((tokens, reasoning, prompt, step, delay): Reply, cap: u64) -> Honest {
 }
 
 /// The fixture's run with the artifacts that a report has.
-fn whole(stop: Option<Stop>) -> Config {
+pub(super) fn whole(stop: Option<Stop>) -> Config {
     let config = config();
     let artifact = |name: &str, sha256: &str| Artifact {
         kind: "provenance".to_string(),

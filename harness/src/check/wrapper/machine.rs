@@ -8,7 +8,8 @@ use crate::json::Value;
 /// Where a field of the block is.
 fn place(report: &Report, field: &str) -> String {
     let blocks = ["/gpu_unlock", "/operator/gpu_unlock"];
-    let block = blocks.iter().find(|block| report.at(block).is_some()).unwrap_or(&blocks[0]);
+    let block = blocks.iter().find(|block| !report.at(block).is_none_or(Value::is_null));
+    let block = block.unwrap_or(&blocks[0]);
     format!("{block}{field}")
 }
 

@@ -29,8 +29,7 @@ const OURS: [(&str, &str); 6] = [
 ];
 
 /// The memory of a device in the unit of its fields: 10^-6 MiB in a public wrapper, bytes in ours.
-struct Device<'a> {
-    name: &'a str,
+struct Device {
     peak: (String, i128),
     first: Option<(String, i128)>,
     all: Option<i128>,
@@ -61,7 +60,7 @@ impl<'a> Observation<'a> {
         }
     }
 
-    fn devices(&self, report: &Report<'a>) -> Vec<Device<'a>> {
+    fn devices(&self, report: &Report<'a>) -> Vec<Device> {
         if self.is_ours() {
             let gpus = self.value.get("gpus").map(Value::entries).unwrap_or_default();
             let gpus = gpus.iter().take(MAX_DEVICES);
@@ -77,11 +76,10 @@ impl<'a> Observation<'a> {
         })
     }
 
-    fn device(&self, report: &Report, name: &'a str, peak: i128) -> Device<'a> {
+    fn device(&self, report: &Report, name: &str, peak: i128) -> Device {
         let baseline = format!("baseline_{name}_used_mib");
         let used = self.value.get(&baseline).and_then(|used| used.as_number()?.units(6));
         Device {
-            name,
             peak: (self.place(&format!("{name}_peak_used_mib")), peak),
             first: used.map(|used| (self.place(&baseline), used)),
             all: device_memory(report, name),
@@ -89,7 +87,7 @@ impl<'a> Observation<'a> {
         }
     }
 
-    fn indexed(&self, report: &Report, index: &'a str, gpu: &Value) -> Option<Device<'a>> {
+    fn indexed(&self, report: &Report, index: &str, gpu: &Value) -> Option<Device> {
         let bytes = |value: &Value, field: &str| value.get(field)?.as_number()?.units(0);
         let used = |field: &str| {
             let place = format!("{}/gpus/{}/{field}", self.at, escape(index));
@@ -98,7 +96,6 @@ impl<'a> Observation<'a> {
         let mut gpus = report.list("/hardware/gpus").iter().take(MAX_DEVICES);
         let of_index = |gpu: &&Value| printed(gpu.get("device_index")) == *index;
         Some(Device {
-            name: index,
             peak: used("used_peak_bytes")?,
             first: used("used_first_bytes"),
             all: gpus.find(of_index).and_then(|gpu| bytes(gpu, "memory_bytes")),
