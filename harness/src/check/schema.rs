@@ -32,9 +32,12 @@ fn document(kind: Kind, what: &str, format: &str, version: u64) -> Value {
     schema
 }
 
-/// The members that describe the objects at a pattern of the table, if it has them.
+/// The members that describe the objects at a pattern of the table, if it has them: under their own
+/// name, or as any of where they lie.
 fn object(kind: Kind, at: &str) -> Option<Map<String, Value>> {
-    let block = BLOCKS.iter().find(|block| block.of.is_in(kind) && block.at == at)?;
+    let any = at.rfind('/').map(|end| format!("{}/*", &at[..end]));
+    let block = |at: &str| BLOCKS.iter().find(|block| block.of.is_in(kind) && block.at == at);
+    let block = block(at).or_else(|| block(&any?))?;
     let mut properties = Map::new();
     for (name, form) in block.fields() {
         let in_table = if name == "selected_run" { "run" } else { name };
@@ -62,11 +65,11 @@ fn field(kind: Kind, at: &str, form: Form) -> Value {
             schema.extend(most.map(|(_, most)| ("maxItems".to_string(), json!(most))));
         }
         Form::Object | Form::ObjectOrNull => {
-            if let Some(own) = object(kind, at) {
-                schema.extend(own.into_iter().filter(|(key, _)| key != "type"));
-            }
             let any = |value| ("additionalProperties".to_string(), Value::Object(value));
-            schema.extend(below.map(any));
+            match object(kind, at) {
+                Some(own) => schema.extend(own.into_iter().filter(|(key, _)| key != "type")),
+                None => schema.extend(below.map(any)),
+            }
         }
         _ => {}
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::{Artifact, Config};
+use crate::fact::Fact;
 use crate::fixture::{Honest, config, outputs};
 use crate::manifest;
 use crate::plan::plan;
@@ -16,7 +17,7 @@ fn sound_config(id: &str, started_at: &str) -> Config {
     config.run.id = id.to_string();
     config.run.started_at = started_at.to_string();
     let files =
-        ["provenance/corpus-manifest.sha256", "provenance/corpus-build.json", TEMPLATE_PATH];
+        [TEMPLATE_PATH, "provenance/corpus-manifest.sha256", "provenance/corpus-build.json"];
     config.provenance = files
         .map(|path| Artifact {
             kind: "provenance".to_string(),
@@ -24,7 +25,9 @@ fn sound_config(id: &str, started_at: &str) -> Config {
             sha256: sha256(path.as_bytes()),
         })
         .to_vec();
-    config.protocol.corpus_sha256 = config.provenance[0].sha256.clone();
+    let Fact::Known(lengths) = &mut config.lengths else { panic!() };
+    lengths.template_sha256 = config.provenance[0].sha256.clone();
+    config.protocol.corpus_sha256 = config.provenance[1].sha256.clone();
     config
 }
 
