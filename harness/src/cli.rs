@@ -1,9 +1,13 @@
 //! The command line: flags, and the orders they amount to. It reads no environment and prints
 //! nothing; what it cannot use it refuses in words.
 
+mod check;
 mod compare;
 mod explain;
+mod fmt;
 mod html;
+mod publish;
+mod schema;
 mod self_test;
 mod show;
 
@@ -15,16 +19,19 @@ use std::time::Duration;
 use strata_harness::client::base_url::BaseUrl;
 use strata_harness::client::watched::Timeouts;
 use strata_harness::config::Declared;
-use strata_harness::corpus::{MAX_PROTOCOL_BYTES, Suite};
+use strata_harness::corpus::Suite;
 use strata_harness::plain_file;
-use strata_harness::protocol::Protocol;
 use strata_harness::redact::Redactor;
 use strata_harness::run::profile::{Profile, group_names};
 use strata_harness::run::{Order, Target};
 
+pub(crate) use check::CheckCommand;
 pub(crate) use compare::CompareCommand;
 pub(crate) use explain::ExplainCommand;
+pub(crate) use fmt::FmtCommand;
 pub(crate) use html::HtmlCommand;
+pub(crate) use publish::PublishCommand;
+pub(crate) use schema::SchemaCommand;
 pub(crate) use show::ShowCommand;
 
 /// Longest limit on a request: a day.
@@ -61,39 +68,9 @@ pub(crate) enum Command {
     Show(ShowCommand),
     Compare(CompareCommand),
     Html(HtmlCommand),
-}
-
-/// Review a report, or the folder of a run with all its files, rule by rule.
-#[derive(FromArgs, Debug)]
-#[argh(subcommand, name = "check", help_triggers("-h", "--help"))]
-pub(crate) struct CheckCommand {
-    /// a report, or a folder with results.json
-    #[argh(positional, from_str_fn(some_path), arg_name = "report")]
-    pub(crate) path: PathBuf,
-    /// a protocol file, for reports of a protocol that this program does not carry
-    #[argh(option, from_str_fn(some_path), arg_name = "file")]
-    protocol: Option<PathBuf>,
-    /// what makes the exit code 4: error (the default) or warning
-    #[argh(option, default = "FailOn::Error", arg_name = "severity")]
-    pub(crate) fail_on: FailOn,
-    /// text or json
-    #[argh(option, default = "Output::Text", arg_name = "form")]
-    pub(crate) output: Output,
-}
-
-/// The least severe finding that fails a check.
-#[derive(FromArgValue, Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FailOn {
-    Error,
-    Warning,
-}
-
-impl CheckCommand {
-    /// The protocols that reports are checked against; a review needs no corpus.
-    pub(crate) fn protocols(&self) -> Result<Vec<Protocol>, String> {
-        let given = self.protocol.iter().map(|file| read_protocol(file));
-        given.chain(Suite::protocols().into_iter().map(Ok)).collect()
-    }
+    Publish(PublishCommand),
+    Fmt(FmtCommand),
+    Schema(SchemaCommand),
 }
 
 /// A text that says something.
@@ -110,13 +87,6 @@ fn some_path(argument: &str) -> Result<PathBuf, String> {
     } else {
         Ok(argument.into())
     }
-}
-
-fn read_protocol(file: &Path) -> Result<Protocol, String> {
-    let place = file.display().to_string();
-    let text = plain_file::read_text(file, MAX_PROTOCOL_BYTES)
-        .map_err(|problem| format!("{place}: {problem}"))?;
-    Protocol::parse(&text, &place).map_err(|error| error.to_string())
 }
 
 /// Print the requests of a protocol, with the digest of each body. Touches no network.

@@ -20,6 +20,8 @@ pub mod plain_file;
 pub mod plan;
 pub mod probe;
 pub mod protocol;
+pub mod publication;
+pub mod publish;
 pub mod record;
 pub mod redact;
 pub mod report;

@@ -4,7 +4,7 @@ mod cli;
 mod exit;
 
 use argh::FromArgs;
-use cli::{CheckCommand, Cli, Command, FailOn, Output, PlanCommand, RebuildCommand, RunCommand};
+use cli::{Cli, Command, Output, PlanCommand, RebuildCommand, RunCommand};
 use exit::{Exit, Failure};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -16,8 +16,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use strata_harness::check::Severity;
-use strata_harness::check::review::review;
 use strata_harness::client::clock::SystemClock;
 use strata_harness::config::Stop;
 use strata_harness::redact::Redactor;
@@ -67,13 +65,16 @@ fn dispatch(arguments: &[String]) -> Result<Exit, Failure> {
     match Cli::from_args(&["strata-bench"], &words) {
         Ok(Cli { command: Command::Plan(command) }) => print_plan(&command),
         Ok(Cli { command: Command::Run(command) }) => run_command(&command, arguments),
-        Ok(Cli { command: Command::Check(command) }) => check_command(&command),
+        Ok(Cli { command: Command::Check(command) }) => print(command.answer()),
         Ok(Cli { command: Command::Rebuild(command) }) => rebuild_command(&command),
         Ok(Cli { command: Command::SelfTest(command) }) => print(command.answer()),
         Ok(Cli { command: Command::Explain(command) }) => print(command.answer()),
         Ok(Cli { command: Command::Show(command) }) => print(command.answer()),
         Ok(Cli { command: Command::Compare(command) }) => print(command.answer()),
         Ok(Cli { command: Command::Html(command) }) => print(command.answer()),
+        Ok(Cli { command: Command::Publish(command) }) => print(command.answer()),
+        Ok(Cli { command: Command::Fmt(command) }) => print(command.answer()),
+        Ok(Cli { command: Command::Schema(command) }) => print(command.answer()),
         Err(early) if early.status.is_ok() => {
             write(&format!("{}\n", early.output.trim_end()))?;
             Ok(Exit::Well)
@@ -96,21 +97,6 @@ fn print_plan(command: &PlanCommand) -> Result<Exit, Failure> {
         Output::Text => suite.plan_text(),
     })?;
     Ok(Exit::Well)
-}
-
-fn check_command(command: &CheckCommand) -> Result<Exit, Failure> {
-    let usage = |message: String| (Exit::Usage, message);
-    let protocols = command.protocols().map_err(usage)?;
-    let outcome = review(&command.path, &protocols).map_err(usage)?;
-    write(&match command.output {
-        Output::Text => outcome.text(),
-        Output::Json => format!("{:#}\n", outcome.json()),
-    })?;
-    let least = match command.fail_on {
-        FailOn::Error => Severity::Error,
-        FailOn::Warning => Severity::Warning,
-    };
-    Ok(if outcome.fails_on(least) { Exit::Rejected } else { Exit::Well })
 }
 
 fn rebuild_command(command: &RebuildCommand) -> Result<Exit, Failure> {

@@ -1,9 +1,9 @@
 //! Reads a file that somebody else put there: a plain one, whole, up to a limit. A link is not
-//! followed and a pipe is not waited for.
+//! followed and a pipe is not waited for. And writes one, whole or not at all.
 
 use std::fs::{self, File};
-use std::io::Read;
-use std::path::Path;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 
 /// The bytes of the file at `path`. The refusal does not name the path: callers have better names.
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
@@ -24,6 +24,32 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
 /// The same, as text.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, String> {
     String::from_utf8(read(path, limit)?).map_err(|error| format!("not UTF-8: {error}"))
+}
+
+/// Where a file stands until it is whole.
+pub fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".partial");
+    name.into()
+}
+
+/// Writes a file in place of any of that name: beside it, synced, then renamed.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let unfinished = unfinished(path);
+    let written = || {
+        let mut file = File::create(&unfinished)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&unfinished, path)?;
+        sync_folder_of(path)
+    };
+    written().map_err(|error: io::Error| format!("cannot be written: {error}"))
+}
+
+/// A new name is on the disk only once its folder is.
+pub fn sync_folder_of(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use super::report::{Report, printed, quoted};
 use super::rule::{Log, breach};
-use super::shape::ENGINE_OPTIONS;
+use super::format::ENGINE_OPTIONS;
 use crate::json::{Number, Value};
 
 /// Options that declare a field.

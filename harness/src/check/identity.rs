@@ -1,10 +1,10 @@
 //! Who ran what on which machine: the fields of the header, their form and how they bind each
 //! other.
 
+use super::format::ENGINE_OPTIONS;
 use super::model_files::model_files;
 use super::report::{Report, printed, quoted};
 use super::rule::{Log, breach};
-use super::shape::ENGINE_OPTIONS;
 use crate::digest::is_sha256;
 use crate::json::Value;
 

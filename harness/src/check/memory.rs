@@ -28,6 +28,7 @@ const OURS: [(&str, &str, i128); 7] = [
 struct Observation<'a> {
     at: String,
     value: &'a Value,
+    /// Whether it has the form of this program's reports, where devices stand under their index.
     ours: bool,
 }
 
@@ -39,6 +40,10 @@ struct Device<'a> {
 }
 
 impl<'a> Observation<'a> {
+    fn new(at: impl Into<String>, value: &'a Value) -> Observation<'a> {
+        Observation { at: at.into(), value, ours: value.get("system").is_some() }
+    }
+
     /// By the wrapper's name of it: where it stands, and bytes of a unit.
     fn field(&self, name: &str) -> (String, i128) {
         let ours = OURS.iter().find(|(wrappers, ..)| self.ours && *wrappers == name);
@@ -54,7 +59,14 @@ impl<'a> Observation<'a> {
         format!("{}{}", self.at, self.field(name).0)
     }
 
-    /// By index in a report of this program, by the name that fields carry in a wrapper.
+    /// Devices by the name that fields carry, with the field of the most memory in use.
+    fn named(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let peaks = self.value.entries().iter();
+        let named = peaks.filter_map(|(key, _)| Some((key.strip_suffix("_peak_used_mib")?, key)));
+        named.map(|(name, key)| (name, key.as_str())).take(MAX_DEVICES)
+    }
+
+    /// By index in the form of this program, by the name that fields carry in others.
     fn devices(&self) -> Vec<Device<'a>> {
         let value = self.value;
         let figure = |at: String| {
@@ -74,20 +86,19 @@ impl<'a> Observation<'a> {
             });
             return found.collect();
         }
-        let named = value.entries().iter().filter_map(|(key, _)| {
-            let name = key.strip_suffix("_peak_used_mib")?;
+        let named = self.named().filter_map(|(name, key)| {
             let first = format!("/baseline_{}_used_mib", escape(name));
             device(name, format!("/{}", escape(key)), first)
         });
-        named.take(MAX_DEVICES).collect()
+        named.collect()
     }
 }
 
 /// The observation of the run itself.
 fn selected<'a>(report: &Report<'a>) -> Option<Observation<'a>> {
-    let ours = !report.wrapper;
-    let at = if ours { "/extensions/memory_observation" } else { "/memory_observation" };
-    Some(Observation { value: report.at(at)?, at: at.to_string(), ours })
+    let of_report = "/extensions/memory_observation";
+    let at = if report.wrapper { "/memory_observation" } else { of_report };
+    Some(Observation::new(at, report.at(at)?))
 }
 
 /// That of the run itself and those of the excluded ones.
@@ -95,8 +106,7 @@ fn all<'a>(report: &Report<'a>) -> Vec<Observation<'a>> {
     let runs = report.list("/excluded_runs");
     let excluded = runs.iter().enumerate().filter_map(|(index, run)| {
         let value = run.get("resource_observation")?;
-        let at = format!("/excluded_runs/{index}/resource_observation");
-        Some(Observation { at, value, ours: false })
+        Some(Observation::new(format!("/excluded_runs/{index}/resource_observation"), value))
     });
     selected(report).into_iter().chain(excluded).collect()
 }
@@ -241,8 +251,8 @@ pub(super) fn headline_did_not_swap(report: &Report, log: &mut Log) {
 
 /// A field named after a card means nothing on another machine.
 pub(super) fn devices_are_keyed_by_index(report: &Report, log: &mut Log) {
-    for seen in all(report).into_iter().filter(|seen| !seen.ours) {
-        let named: Vec<&str> = seen.devices().iter().map(|device| device.name).collect();
+    for seen in all(report) {
+        let named: Vec<&str> = seen.named().map(|(device, _)| device).collect();
         log.judge(named.is_empty(), || {
             breach(&seen.at, "figures of a device under its index", quoted(&named.join(", ")))
         });

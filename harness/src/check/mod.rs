@@ -9,6 +9,7 @@ mod declared;
 mod directory;
 pub mod explain;
 mod extensions;
+mod format;
 mod identity;
 mod memory;
 mod missing;
@@ -22,6 +23,7 @@ mod report;
 pub mod review;
 mod rule;
 mod rules;
+pub mod schema;
 mod shape;
 mod summaries;
 mod timing;
@@ -91,14 +93,15 @@ fn unreadable(error: &json::Error) -> Outcome {
 pub(crate) fn review(root: &Value, subject: &Subject) -> Outcome {
     let named = root.pointer("/protocol/id").and_then(Value::as_str);
     let protocol = subject.protocols.iter().find(|protocol| Some(protocol.id.as_str()) == named);
-    let run = if shape::is_wrapper(root) { "selected_run" } else { "run" };
+    let wrapper = format::Kind::of(root) != format::Kind::Report;
+    let run = if wrapper { "selected_run" } else { "run" };
     let run = root.get(run);
     let selected = run.and_then(|run| run.get("optional_concurrency")?.as_bool()) == Some(true);
     let plan = protocol.map(|protocol| plan(protocol, selected)).unwrap_or_default();
     let command = run.and_then(|run| run.get("command")?.as_str()).unwrap_or("");
     let report = Report {
         root,
-        wrapper: shape::is_wrapper(root),
+        wrapper,
         protocol,
         plan: &plan,
         requests: report::requests(root, &plan),
@@ -155,7 +158,9 @@ fn unmet(needs: Needs, report: &Report) -> Option<&'static str> {
         Some("only a wrapper has such a part")
     } else if planned && report.protocol.is_none() {
         Some("the protocol is unknown")
-    } else if needs == Needs::Directory && report.directory.is_none() {
+    } else if needs == Needs::Directory && report.directory.is_none()
+        || needs == Needs::Record && report.directory.is_none() && report.rebuilt.is_none()
+    {
         Some("only the report is at hand")
     } else {
         None

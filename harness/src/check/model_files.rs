@@ -1,9 +1,9 @@
 //! The files of a model: their names, and whether weights, side files and engine options belong
 //! together.
 
+use super::format::ENGINE_OPTIONS;
 use super::report::{Report, quoted};
 use super::rule::{Log, breach};
-use super::shape::ENGINE_OPTIONS;
 use crate::json::{Value, escape};
 use std::collections::HashSet;
 

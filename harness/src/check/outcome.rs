@@ -53,7 +53,7 @@ pub struct Outcome {
 
 impl Finding {
     /// Place, what belongs there and what is there.
-    pub(super) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let Finding { pointer, expected, found, .. } = self;
         let place = if pointer.is_empty() { "(document)" } else { pointer };
         one_line(&format!("{place} expected {expected} found {found}"))

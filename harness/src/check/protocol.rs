@@ -1,9 +1,9 @@
 //! What a protocol pins beside its requests: corpus, template, sampling, and a context that holds
 //! the longest of them.
 
+use super::format::sampling_keys;
 use super::report::{Report, printed, quoted};
 use super::rule::{Log, breach};
-use super::shape::sampling_keys;
 use crate::json::Value;
 use crate::report::assemble::TEMPLATE_PATH;
 use serde_json::Value as Json;

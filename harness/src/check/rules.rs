@@ -25,8 +25,10 @@ pub(super) enum Needs {
     Protocol,
     /// A full report and its protocol.
     FullAndProtocol,
-    /// The folder that the report lies in.
+    /// A full report and the folder it lies in.
     Directory,
+    /// What the document was made of: the record of a run, the archive of a publication.
+    Record,
 }
 
 /// A rule as a function.
@@ -204,7 +206,7 @@ checks! {
     R413 FullAndProtocol extensions::shared_prefix_is_the_protocols;
     R414 Any identity::memory_is_whole_pages;
     R420 Directory provenance::manifest_covers_the_folder;
-    R421 Directory provenance::rebuild_makes_the_same;
+    R421 Record provenance::rebuild_makes_the_same;
     R430 Full declared::other_options_known_if_any_are;
     R431 Any protocol::protocol_is_pinned;
     R432 Full extensions::requests_have_offsets;

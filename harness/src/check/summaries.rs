@@ -116,11 +116,33 @@ pub(super) fn exclusion_has_its_reason(report: &Report, log: &mut Log) {
                 let field = format!("/excluded/{index}/reason");
                 breach(summary.place(&field), quoted(&reason), summary.printed(&field))
             });
-            if report.wrapper {
-                log.judge(summary.metric == "first_answer_s", || {
-                    let at = summary.place(&format!("/excluded/{index}"));
-                    breach(at, "no exclusion but from first_answer_s", quoted(summary.metric))
-                });
+        }
+    }
+    if report.wrapper {
+        wrapper_excludes_what_did_not_end(report, log);
+    }
+}
+
+/// A request that is not at hand was left out of `total_s` if it did not end, and of another figure
+/// then too. Else only the record knows why; where that makes the document, it is no news.
+fn wrapper_excludes_what_did_not_end(report: &Report, log: &mut Log) {
+    let of_total = report.summaries.iter().filter(|summary| summary.metric == "total_s");
+    let unended: HashSet<&str> = of_total.flat_map(|summary| &summary.excluded).copied().collect();
+    let count = |word: &str| report.count(&format!("/request_counts/performance/{word}"));
+    let Some(most) = count("failed").zip(count("skipped")).map(|(a, b)| a.saturating_add(b)) else {
+        return;
+    };
+    for summary in report.summaries.iter().filter(|summary| summary.metric != "first_answer_s") {
+        for (index, id) in summary.excluded.iter().enumerate() {
+            let failure = || {
+                let expected = format!("no exclusion of more than the {most} that did not end");
+                let at = summary.place(&format!("/excluded/{index}"));
+                breach(at, expected, format!("{} without {}", summary.metric, quoted(id)))
+            };
+            if summary.metric == "total_s" {
+                log.judge(unended.len() as u64 <= most, failure);
+            } else {
+                log.judge_mildly(unended.contains(id) || report.rebuilt.is_some(), failure);
             }
         }
     }
@@ -223,18 +245,27 @@ pub(super) fn few_values_are_marked(report: &Report, log: &mut Log) {
     }
 }
 
+/// Whether a figure is another where a request ends at its cap.
+fn ends_matter(summary: &Summary) -> bool {
+    matches!(summary.metric, "decode_tps" | "total_s")
+}
+
 /// How long a request ran says little when its cap cut it off.
 pub(super) fn truncation_is_stated(report: &Report, log: &mut Log) {
     if report.wrapper {
         let at = "/request_counts/performance/truncated";
         let Some(truncated) = report.count(at) else { return };
-        return log.judge(truncated == 0, || {
+        let told = report
+            .summaries
+            .iter()
+            .any(|summary| ends_matter(summary) && noted(report, summary.case, summary.metric));
+        return log.judge(truncated == 0 || told, || {
             let expected = "no truncated request in the summaries, or its share stated there";
             breach(at, expected, truncated)
         });
     }
     for summary in &report.summaries {
-        if !matches!(summary.metric, "decode_tps" | "total_s") {
+        if !ends_matter(summary) {
             continue;
         }
         let included: HashSet<&str> = summary.included.iter().copied().collect();

@@ -59,6 +59,7 @@ impl Suite {
                     "optional": i >= required,
                     "nominal_input_tokens": request.case.nominal_input_tokens,
                     "input_tokens": self.input_tokens(request),
+                    "max_shared_prefix_tokens": self.shared_prefix_tokens(request),
                     "body_sha256": self.body_sha256(request),
                 })
             })
@@ -90,6 +91,12 @@ impl Suite {
         let of_one = |lengths: &Lengths| lengths.requests[&request.id].input_tokens; // has every id
         let counted = self.corpus.as_ref()?.lengths.iter().map(of_one);
         Some((counted.clone().min()?, counted.max()?))
+    }
+
+    /// What a request shares with another at most, where the protocol pins it; `lengths` has what
+    /// was counted for each tokenizer.
+    fn shared_prefix_tokens(&self, request: &Planned) -> Option<u64> {
+        self.protocol.frozen_shared_prefix_tokens.as_ref()?.get(&request.id)?.as_u64()
     }
 
     fn body_sha256(&self, request: &Planned) -> Option<String> {

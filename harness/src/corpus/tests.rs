@@ -385,6 +385,8 @@ fn the_listing_shows_every_request() {
     let json = draft.plan_json();
     assert_eq!(json["requests"].as_array().unwrap().len(), 22);
     assert_eq!(json["requests"][21]["input_tokens"], 339);
+    let shared = json["requests"].as_array().unwrap().iter();
+    assert!(shared.into_iter().all(|request| request["max_shared_prefix_tokens"].is_u64()));
     assert_eq!(draft.protocol.phase(PhaseName::Concurrency), None);
 }
 

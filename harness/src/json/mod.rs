@@ -7,13 +7,14 @@ pub(crate) mod hostile;
 mod number;
 mod parse;
 mod pointer;
+mod print;
 
 pub use number::Number;
 pub use parse::{Error, Problem, parse};
 pub use pointer::{Path, compare, escape};
+pub use print::canonical;
 
 use std::collections::HashMap;
-use std::fmt;
 
 /// Longest document that is read, in bytes.
 pub const MAX_BYTES: usize = 32 << 20;
@@ -194,49 +195,6 @@ impl TryFrom<&serde_json::Value> for Value {
     fn try_from(value: &serde_json::Value) -> Result<Value, Error> {
         parse(value.to_string().as_bytes())
     }
-}
-
-/// Compact JSON.
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Value::Null => f.write_str("null"),
-            Value::Bool(flag) => write!(f, "{flag}"),
-            Value::Number(number) => f.write_str(number.text()),
-            Value::String(text) => write_string(f, text),
-            Value::Array(items) => {
-                f.write_str("[")?;
-                for (index, item) in items.iter().enumerate() {
-                    write!(f, "{}{item}", if index == 0 { "" } else { "," })?;
-                }
-                f.write_str("]")
-            }
-            Value::Object(entries) => {
-                f.write_str("{")?;
-                for (index, (key, value)) in entries.iter().enumerate() {
-                    f.write_str(if index == 0 { "" } else { "," })?;
-                    write_string(f, key)?;
-                    write!(f, ":{value}")?;
-                }
-                f.write_str("}")
-            }
-        }
-    }
-}
-
-fn write_string(f: &mut fmt::Formatter, text: &str) -> fmt::Result {
-    f.write_str("\"")?;
-    for character in text.chars() {
-        match character {
-            '"' => f.write_str("\\\"")?,
-            '\\' => f.write_str("\\\\")?,
-            '\n' => f.write_str("\\n")?,
-            '\t' => f.write_str("\\t")?,
-            control if control < ' ' => write!(f, "\\u{:04x}", u32::from(control))?,
-            plain => write!(f, "{plain}")?,
-        }
-    }
-    f.write_str("\"")
 }
 
 #[cfg(test)]

@@ -70,6 +70,22 @@ fn document() -> impl Strategy<Value = serde_json::Value> {
     })
 }
 
+#[test]
+fn the_canonical_form_is_that_of_a_report() {
+    let ours = hostile::golden("embedded.json");
+    assert_eq!(canonical(&ours).unwrap().as_bytes(), ours);
+    let check = |text: &str, wanted: &str| assert_eq!(canonical(text.as_bytes()).unwrap(), wanted);
+    check("[ ]", "[]\n");
+    check(
+        "{\"b\":1.0,\"a\" : [-0,1E2 ,{}],\"b\":\"\\u0008\\/\\u00e9\\u001f\"}",
+        "{\n  \"b\": 1.0,\n  \"a\": [\n    -0,\n    1E2,\n    {}\n  ],\n  \"b\": \"\\b/é\\u001f\"\n}\n",
+    );
+    let list = format!("[0{}]", ",0".repeat(1 << 18));
+    let deep = [&"[".repeat(MAX_DEPTH - 1), &list[..], &"]".repeat(MAX_DEPTH - 1)].concat();
+    let problem = canonical(deep.as_bytes()).unwrap_err();
+    assert!(problem.ends_with(" bytes in canonical form, at most 33554432 are read"), "{problem}");
+}
+
 /// Text that is nearly JSON, so that both ways of a decision are met.
 fn scribble() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
@@ -163,7 +179,17 @@ proptest! {
     #[test]
     fn print_then_parse_is_identity(text in scribble()) {
         if let Ok(value) = parse(text.as_bytes()) {
-            prop_assert_eq!(parse(value.to_string().as_bytes()), Ok(value));
+            prop_assert_eq!(parse(value.to_string().as_bytes()), Ok(value.clone()));
+            let printed = value.canonical();
+            prop_assert_eq!(parse(printed.as_bytes()), Ok(value));
+            prop_assert_eq!(canonical(printed.as_bytes()), Ok(printed.clone()));
         }
+    }
+
+    /// What serde_json prints with an indent, and a line feed: the form our own reports have.
+    #[test]
+    fn the_canonical_form_is_serde_jsons(document in document()) {
+        let printed = format!("{document:#}\n");
+        prop_assert_eq!(canonical(document.to_string().as_bytes()), Ok(printed));
     }
 }

@@ -5,7 +5,7 @@ use crate::digest::{sha256, sha256_of};
 use crate::manifest;
 use crate::plain_file;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The report's file name.
@@ -96,16 +96,9 @@ impl Bundle {
     /// Writes a file whole, in place of any of that name, and returns its digest.
     pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<String, String> {
         let path = self.claim(name);
-        let unfinished = self.claim(&format!("{name}.partial"));
-        let written = || -> io::Result<()> {
-            let mut file = File::create(&unfinished)?;
-            file.write_all(bytes)?;
-            file.sync_all()?;
-            fs::rename(&unfinished, &path)?;
-            // The new name is on the disk only once its folder is.
-            File::open(path.parent().unwrap_or(&self.folder))?.sync_all()
-        };
-        written().map_err(|error| format!("{}: cannot be written: {error}", path.display()))?;
+        self.claim(&format!("{name}.partial"));
+        plain_file::write(&path, bytes)
+            .map_err(|problem| format!("{}: {problem}", path.display()))?;
         Ok(sha256(bytes))
     }
 

@@ -2,13 +2,12 @@
 //! a run, what the raw record adds: when each request was sent, what was drafted.
 
 use crate::check::Outcome;
-use crate::check::review::review;
+use crate::check::review::{document, review};
 use crate::json::{self, Value};
 use crate::plain_file;
 use crate::protocol::Protocol;
 use crate::record::{self, Attempt};
 use crate::report::rebuild::MAX_OUTPUTS_BYTES;
-use crate::run::bundle::RESULTS;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -31,11 +30,11 @@ pub struct Document {
     pub drafts: Drafts,
 }
 
-/// Opens a report, or the folder of a run.
+/// Opens a report, or the folder of a run or of a publication.
 pub fn open(path: &Path, protocols: &[Protocol]) -> Result<Document, String> {
     let outcome = review(path, protocols)?;
     let folder = path.is_dir();
-    let file = if folder { path.join(RESULTS) } else { path.to_path_buf() };
+    let file = document(path);
     let problem = |problem: String| format!("{}: {problem}", file.display());
     let bytes = plain_file::read(&file, json::MAX_BYTES as u64).map_err(problem)?;
     let root = json::parse(&bytes).map_err(|error| problem(format!("no report: {error}")))?;

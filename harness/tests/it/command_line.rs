@@ -22,6 +22,9 @@ fn help_texts() {
     insta::assert_snapshot!("help_show", help(&["show", "--help"]));
     insta::assert_snapshot!("help_compare", help(&["compare", "--help"]));
     insta::assert_snapshot!("help_html", help(&["html", "--help"]));
+    insta::assert_snapshot!("help_publish", help(&["publish", "--help"]));
+    insta::assert_snapshot!("help_fmt", help(&["fmt", "--help"]));
+    insta::assert_snapshot!("help_schema", help(&["schema", "--help"]));
     insta::assert_snapshot!("help_self_test", help(&["self-test", "--help"]));
 }
 

@@ -1,4 +1,5 @@
-//! `show`, `compare` and `html`: exit codes and streams; what they say is tested in the library.
+//! `show`, `compare`, `html`, `publish`, `fmt` and `schema`: exit codes and streams; what they say is
+//! tested in the library.
 
 use super::stub::{Folder, Honest, bench, code};
 use std::fs;
@@ -70,4 +71,52 @@ fn the_folder_of_a_run_gives_the_moments() {
     check(&["html", &results], 0, "When each was sent is from /extensions/client_offsets_us.");
     check(&["show", &out], 0, "accepted: 0 errors");
     check(&["compare", &out, &results], 0, "comparable\n");
+}
+
+#[test]
+fn runs_are_published() {
+    let (stub, folder) = (Honest::start(), Folder::new());
+    let path = |name: &str| folder.path(name).display().to_string();
+    let (first, second, out) = (path("first"), path("second"), path("out"));
+    for run in [&first, &second] {
+        let run = ["run", "--suite", "embedded-v1", "--url", &stub.url, "--out", run];
+        assert_eq!(code(&bench(&run).output().unwrap()), 3);
+    }
+    let publish = ["publish", &second, "--excluded", &first, "--out", &out];
+    check(&publish, 2, "--excluded is given 1 times and --reason 0 times");
+    let publish = [&publish[..], &["--reason", "the first of two"]].concat();
+    check(&publish, 0, "evidence.tar: ");
+    check(&publish, 2, "is not an empty folder; name another");
+    check(&["check", &out], 0, "valid but not comparable");
+    check(&["show", &out], 0, "accepted: 0 errors");
+    let document = folder.path("out").join("publication.json");
+    let text = fs::read_to_string(&document).unwrap();
+    fs::write(&document, text.replacen("the first", "the worst", 1)).unwrap();
+    check(&["check", &out], 4, "R421 /excluded_runs/0/reason expected \"the first of two\"");
+}
+
+#[test]
+fn reports_are_put_in_canonical_form() {
+    let folder = Folder::new();
+    let report = folder.path("report.json");
+    let place = report.display().to_string();
+    fs::write(&report, r#"{"b":1.0,"a":[]}"#).unwrap();
+    check(&["fmt", &place], 0, "{\n  \"b\": 1.0,\n  \"a\": []\n}\n");
+    check(&["fmt", &place, "--check"], 4, "report.json: not canonical from byte 1 on");
+    check(&["fmt", &place, "--write"], 0, "report.json written anew");
+    check(&["fmt", &place, "--write"], 0, "report.json unchanged");
+    check(&["fmt", &place, "--check"], 0, "");
+    check(&["fmt", &golden("embedded.json"), "--check"], 0, "");
+    check(&["fmt", &place, "--write", "--check"], 2, "give one");
+    check(&["fmt", &golden("SOURCE")], 2, "SOURCE: byte 0: a JSON value expected");
+}
+
+#[test]
+fn schemas_are_printed() {
+    check(&["schema"], 0, "\"title\": \"strata-standard-benchmark\"");
+    check(&["schema", "publication"], 0, "\"title\": \"strata-bench-publication\"");
+    for kind in ["profile", "lengths", "corpus-build"] {
+        check(&["schema", kind], 0, "https://json-schema.org/draft/2020-12/schema");
+    }
+    check(&["schema", "weather"], 2, "weather");
 }

@@ -26,7 +26,7 @@ enum End {
 /// One request: how many tokens of its cap and how many of them are reasoning, the times of the
 /// prompt, of a step and of the way to the client, in nanoseconds or in what the engine prints.
 #[derive(Debug, Clone)]
-struct Reply {
+pub(super) struct Reply {
     tokens: Index,
     reasoning: Index,
     times: [u64; 3],
@@ -37,7 +37,7 @@ struct Reply {
 /// Times of up to two seconds, down to none at all: several tokens then come in one read. Units,
 /// what the engine prints and the client's tick are nanoseconds, tenths of milliseconds and
 /// milliseconds.
-fn reply() -> impl Strategy<Value = Reply> {
+pub(super) fn reply() -> impl Strategy<Value = Reply> {
     let times = prop_oneof![
         (Just(100_000_u64), [1..20_000_u64, 0..400, 0..500]),
         (Just(1_u64), [1..2_000_000_000_u64, 0..40_000_000, 0..50_000_000]),
@@ -68,7 +68,7 @@ fn end() -> impl Strategy<Value = End> {
 }
 
 impl Reply {
-    fn script(&self, cap: u64) -> Script {
+    pub(super) fn script(&self, cap: u64) -> Script {
         let tokens = 1 + self.tokens.index(cap as usize);
         let [prompt, step, delay] = self.times;
         let (unit_ns, printed_ns, tick_ns) = self.grain;
@@ -114,7 +114,7 @@ impl End {
 }
 
 /// The fixture's run with the artifacts that a report has.
-fn whole(stop: Option<Stop>) -> Config {
+pub(super) fn whole(stop: Option<Stop>) -> Config {
     let config = config();
     let artifact = |name: &str, sha256: &str| Artifact {
         kind: "provenance".to_string(),
@@ -228,12 +228,14 @@ proptest! {
     /// P1: no false alarm, in whatever state each request ends, and the record makes the report.
     #[test]
     fn honest_runs_have_no_error(
-        replies in prop::collection::vec(reply(), 5),
+        replies in prop::collection::vec(reply(), 9),
         gap_ns in 0..9_000_000_u64,
         interrupted in prop::option::of((any::<Index>(), any::<Index>())),
+        optional: bool,
     ) {
-        let config = whole(interrupted.is_some().then_some(Stop::Interrupted));
-        let planned = plan(&config.protocol, false);
+        let mut config = whole(interrupted.is_some().then_some(Stop::Interrupted));
+        config.run.optional = optional;
+        let planned = plan(&config.protocol, optional);
         let scripts = planned.iter().zip(&replies);
         let mut scripts: Vec<_> =
             scripts.map(|(planned, reply)| reply.script(planned.max_output_tokens)).collect();

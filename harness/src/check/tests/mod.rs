@@ -9,6 +9,8 @@ mod honest;
 mod judged;
 mod leaves;
 mod mutation;
+mod published;
+mod schema;
 mod snapshots;
 mod total;
 

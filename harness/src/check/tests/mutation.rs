@@ -17,15 +17,15 @@ fn mutants(text: &str) -> impl Iterator<Item = (usize, Option<Number>)> {
 }
 
 /// What the rules say of one report and its mutants.
-struct Score {
-    mutants: usize,
-    found: usize,
+pub(super) struct Score {
+    pub(super) mutants: usize,
+    pub(super) found: usize,
     /// A line for every number with a digit that nothing sees: pointer, number, and the number with
     /// `_` for each digit that is seen.
     survivors: String,
 }
 
-fn score(bench: &Bench) -> Score {
+pub(super) fn score(bench: &Bench) -> Score {
     let mut numbers = Vec::new();
     bench.root.walk(&mut |pointer, value| {
         numbers.extend(value.as_number().map(|number| (pointer.to_string(), number.text())));

@@ -1,8 +1,8 @@
 //! The name of a wrapper's format.
 
+use crate::check::format::FORMAT;
 use crate::check::report::{Report, printed, quoted};
 use crate::check::rule::{Log, breach};
-use crate::check::shape::FORMAT;
 
 pub(in crate::check) fn foreign_format(report: &Report, log: &mut Log) {
     let own = report.text("/format").is_some_and(|name| !name.is_empty() && name != FORMAT);

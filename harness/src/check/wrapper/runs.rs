@@ -82,13 +82,20 @@ pub(in crate::check) fn excluded_came_before(report: &Report, log: &mut Log) {
     }
 }
 
+/// The corrections of a publication, and those that other wrappers have in their excluded runs.
+fn corrections<'a>(report: &Report<'a>) -> impl Iterator<Item = (String, &'a Value)> {
+    let ours = report.list("/corrections").iter().enumerate();
+    let ours = ours.map(|(index, correction)| (format!("/corrections/{index}"), correction));
+    let theirs = excluded(report).filter_map(|(at, run)| {
+        let correction = run.get("declaration_correction").filter(|it| !it.is_null())?;
+        Some((format!("{at}/declaration_correction"), correction))
+    });
+    ours.chain(theirs)
+}
+
 /// In prose a program sees only that there is some; as an object a correction has all its parts.
 pub(in crate::check) fn correction_is_whole(report: &Report, log: &mut Log) {
-    for (at, run) in excluded(report) {
-        let at = format!("{at}/declaration_correction");
-        let Some(correction) = run.get("declaration_correction").filter(|it| !it.is_null()) else {
-            continue;
-        };
+    for (at, correction) in corrections(report) {
         if let Value::Object(_) = correction {
             for part in ["pointer", "old", "new", "evidence_sha256"] {
                 let expected = "field, old and new value, digest of the evidence";
