@@ -239,17 +239,15 @@ pub(super) fn rounds_only_if_selected(report: &Report, log: &mut Log) {
 
 pub(super) fn failed_check_is_a_reason(report: &Report, log: &mut Log) {
     let Some(reasons) = status_reasons(report) else { return };
-    let amiss: [(&str, fn(&Value) -> bool); 3] = [
-        ("/extensions/runner_dirty", |dirty| dirty.as_bool() == Some(true)),
-        ("/extensions/nonce", |nonce| !nonce.is_null()),
-        ("/extensions/self_test/failed", |cases| !cases.items().is_empty()),
-    ];
-    for (at, is_amiss) in amiss {
-        let Some(value) = report.at(at) else { continue };
+    let mut judge = |at: &str, is_amiss: fn(&Value) -> bool| {
+        let Some(value) = report.at(at) else { return };
         log.judge(!is_amiss(value) || !reasons.is_empty(), || {
             breach(at, "a status reason beside it", printed(Some(value)))
         });
-    }
+    };
+    judge("/extensions/runner_dirty", |dirty| dirty.as_bool() == Some(true));
+    judge("/extensions/nonce", |nonce| !nonce.is_null());
+    judge("/extensions/self_test/failed", |cases| !cases.items().is_empty());
     for check in checks(report) {
         for field in ["unexpected_payload_reuse", "length_outside_tolerance"] {
             let Some(failed) = check.flag(field) else { continue };

@@ -50,8 +50,8 @@ fn attempts(folder: &Path) -> Vec<Attempt> {
     bytes.ok().and_then(|bytes| record::read(&bytes).ok()).unwrap_or_default()
 }
 
-/// `draft_n` and, where that is no more, `draft_n_accepted` of the `timings` that llama.cpp's server
-/// ends a stream with.
+/// `draft_n` and, where that is no more, `draft_n_accepted` of the `timings` that llama.cpp's
+/// server ends a stream with.
 fn drafted(attempt: &Attempt) -> Option<(u64, u64)> {
     let last = attempt.events.iter().rev().find(|event| event.data.contains("\"draft_n\""))?;
     let event = json::parse(last.data.as_bytes()).ok()?;
