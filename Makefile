@@ -16,7 +16,7 @@ export MSRV
 OUT ?= bench-out
 CARGO := cargo --locked
 
-.PHONY: bench conformance check deep models binaries
+.PHONY: bench conformance check deep peers models binaries
 .DEFAULT_GOAL := check
 
 # Measures the bundled model and reviews the report. OUT=DIR says where and must not exist yet;
@@ -44,6 +44,10 @@ check:
 # over, a real model's speed. Its figures of record are in docs/deep.md.
 deep: models binaries
 	tools/deep.sh
+
+# One model behind llama.cpp's server and behind ours: tools/peers.sh.
+peers: models binaries
+	tools/peers.sh $(if $(filter bench-out,$(OUT)),peers-out,$(OUT))
 
 # Real models that are too large for the repository, with their digests checked.
 models:

@@ -12,6 +12,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use strata_harness::corpus::Lengths;
+use strata_harness::digest::sha256_of;
 use strata_harness::plan::plan;
 use strata_harness::protocol::Protocol;
 
@@ -49,11 +50,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (tokenizer, template) = digests.ok_or("the protocol plans no request")?;
     let version = output(strata, &["--version"])?;
     let (version, _build) = version.split_once(" (").unwrap_or((version.trim(), ""));
+    let file_sha256 = sha256_of(fs::File::open(model)?)?;
     let model = Path::new(model).file_name().unwrap_or_default().to_string_lossy();
     let made_by = format!(
         "strata tokenize --output json --model {model} --chat payloads/<id>.json, {version}{source}"
     );
-    let lengths = Lengths::of(&tokenizer, &template, &made_by, &counted);
+    let lengths = Lengths::of(&tokenizer, &template, vec![file_sha256], &made_by, &counted);
     let file = corpus.join(lengths.path());
     fs::create_dir_all(corpus.join("lengths"))?;
     fs::write(&file, format!("{}\n", serde_json::to_string_pretty(&lengths)?))?;

@@ -114,6 +114,7 @@ pub(crate) fn config() -> Config {
                 "device": {"name": "cpu", "kernels": "avx2", "threads": 2},
                 "requests_served": 0,
             })),
+            props: Fact::Unknown("not asked".to_string()),
             models: Fact::Unknown("not asked".to_string()),
         },
         options: Fact::Known(Options {

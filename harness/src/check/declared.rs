@@ -1,9 +1,9 @@
 //! What the recorded command says against what the report says: declarations, the way the server
 //! was reached, and reasons.
 
+use super::format::ENGINE_OPTIONS;
 use super::report::{Report, printed, quoted};
 use super::rule::{Log, breach};
-use super::format::ENGINE_OPTIONS;
 use crate::json::{Number, Value};
 
 /// Options that declare a field.

@@ -18,6 +18,10 @@ pub struct Lengths {
     pub vocabulary: Option<String>,
     /// As the engine reports it in `/v1/status`; of the empty text for a model without one.
     pub template_sha256: String,
+    /// SHA-256 of files that hold this tokenizer, for a server that names its model's file but no
+    /// tokenizer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model_files: Vec<String>,
     /// The command and the version that counted.
     pub made_by: String,
     /// By request id.
@@ -44,6 +48,7 @@ impl Lengths {
     pub fn of(
         tokenizer_sha256: &str,
         template_sha256: &str,
+        model_files: Vec<String>,
         made_by: &str,
         tokens: &BTreeMap<String, Vec<u32>>,
     ) -> Lengths {
@@ -60,6 +65,7 @@ impl Lengths {
             tokenizer_sha256: Some(tokenizer_sha256.to_string()),
             vocabulary: None,
             template_sha256: template_sha256.to_string(),
+            model_files,
             made_by: made_by.to_string(),
             requests: tokens.iter().map(|(id, own)| (id.clone(), length(id, own))).collect(),
         }

@@ -165,6 +165,12 @@ impl Corpus {
                 && lengths.template_sha256 == template_sha256
         })
     }
+
+    /// The tokenizer in a model file of this SHA-256; `None` if nobody recorded it.
+    pub fn tokenizer_in(&self, file_sha256: &str) -> Option<&str> {
+        let holds = |lengths: &&Lengths| lengths.model_files.iter().any(|file| file == file_sha256);
+        self.lengths.iter().find(holds)?.tokenizer_sha256.as_deref()
+    }
 }
 
 fn payload_path(id: &str) -> String {

@@ -149,6 +149,7 @@ fn lengths_are_recorded_for_the_tokenizers_named() {
         let named = [
             "lengths/53d9bf02c6aa-872be49dbb63.json",
             "lengths/8f4e8d81e57f-cd8e9439f057.json",
+            "lengths/8f4e8d81e57f-d5495a1e5db0.json",
             "lengths/unpinned-a4aee8afcf2e.json",
             "lengths/unpinned-c3cf9e34abf4.json",
         ];
@@ -204,6 +205,10 @@ fn lengths_are_of_one_tokenizer_and_one_template() {
     assert_eq!(corpus.lengths(template, template), None);
     assert_eq!(corpus.lengths(tokenizer, tokenizer), None);
     let corpus = Suite::named("small-v1").unwrap().corpus.unwrap();
+    let smollm2 = &corpus.lengths[0];
+    let tokenizer = corpus.tokenizer_in(&smollm2.model_files[0]);
+    assert_eq!(tokenizer, smollm2.tokenizer_sha256.as_deref());
+    assert_eq!(corpus.tokenizer_in(template), None);
     let unpinned = corpus.lengths.iter().find(|lengths| lengths.tokenizer_sha256.is_none());
     let template = &unpinned.unwrap().template_sha256;
     for tokenizer in ["", "null", "unpinned"] {
@@ -215,7 +220,7 @@ fn lengths_are_of_one_tokenizer_and_one_template() {
 fn shared_prefixes_are_the_longest_over_the_corpus() {
     let tokens = [("a", vec![1, 5, 6]), ("b", vec![1, 5, 7, 8]), ("c", vec![1])];
     let tokens = tokens.into_iter().map(|(id, tokens)| (id.to_string(), tokens)).collect();
-    let lengths = Lengths::of("0123456789abcdef", "fedcba9876543210", "", &tokens);
+    let lengths = Lengths::of("0123456789abcdef", "fedcba9876543210", Vec::new(), "", &tokens);
     let found = |id: &str| {
         let length = lengths.requests[id];
         (length.input_tokens, length.max_shared_prefix_tokens)
@@ -410,7 +415,12 @@ fn fields(schema: &str) -> (Vec<String>, Vec<String>) {
 fn the_schemas_name_the_same_fields() {
     let (described, required) = fields("lengths.schema.json");
     let pinned = embedded().corpus.unwrap().lengths.remove(0);
-    let all = Lengths { vocabulary: Some(String::new()), ..pinned.clone() };
+    let pinned = Lengths { model_files: Vec::new(), ..pinned };
+    let all = Lengths {
+        vocabulary: Some(String::new()),
+        model_files: vec![String::new()],
+        ..pinned.clone()
+    };
     let written = |lengths| serde_json::to_value(lengths).unwrap();
     assert!(written(all).as_object().unwrap().keys().eq(&described));
     assert!(written(pinned).as_object().unwrap().keys().eq(&required));

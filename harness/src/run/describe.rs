@@ -8,7 +8,7 @@ use crate::config::{Artifact, Config, Options, Run, SCHEMA_VERSION};
 use crate::corpus::{Corpus, Lengths, Suite};
 use crate::digest::sha256;
 use crate::fact::Fact;
-use crate::probe::{Machine, files, process};
+use crate::probe::{HashedFile, Machine, files, process};
 use crate::redact::Redactor;
 use crate::report::assemble::TEMPLATE_PATH;
 use crate::run::server::SelfDescription;
@@ -37,11 +37,15 @@ pub(super) fn describe(
     };
     let started_at = around.clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let stamp: String = started_at.chars().filter(|c| !matches!(c, '-' | ':')).collect();
+    let model_files = match order.skip_model_hash {
+        true => Fact::Unknown(files::SKIPPED.to_string()),
+        false => files::hash(&files::with_shards(model_paths), &around.cancel),
+    };
     let config = Config {
         schema_version: SCHEMA_VERSION,
         protocol: order.suite.protocol.clone(),
         protocol_known: Suite::protocols().contains(&order.suite.protocol),
-        lengths: lengths(corpus(&order.suite)?, description),
+        lengths: lengths(corpus(&order.suite)?, description, &model_files),
         run: Run {
             id: format!("{stamp}-{}", around.run_suffix),
             started_at,
@@ -59,18 +63,12 @@ pub(super) fn describe(
             None => description.count("/device/threads"),
         },
         machine,
-        model_files: if order.skip_model_hash {
-            Fact::Unknown(files::SKIPPED.to_string())
-        } else {
-            files::hash(&files::with_shards(model_paths), &around.cancel)
-        },
+        model_files,
         runner: around.runner.clone(),
         provenance: files.iter().map(artifact).collect(),
         status_missing,
-        self_test: match self_test() {
-            Ok(found) => Fact::Known(found),
-            Err(error) => Fact::Unknown(format!("the self-test cannot run: {error}")),
-        },
+        self_test: self_test()
+            .map_or_else(|e| Fact::Unknown(format!("the self-test cannot run: {e}")), Fact::Known),
         warm_up: Fact::Unknown(match order.until_steady {
             true => "the run was killed before it could be kept".to_string(),
             false => "none: no --until-steady was given".to_string(),
@@ -128,9 +126,21 @@ fn options(order: &Order, redactor: &Redactor) -> Fact<Options> {
     }
 }
 
-fn lengths(corpus: &Corpus, description: &SelfDescription) -> Fact<Lengths> {
-    let tokenizer = description.text("/tokenizer/sha256");
-    let template = description.text("/template/sha256");
+/// The recorded lengths, by the digests the server states, else by its model's file and template.
+fn lengths(
+    corpus: &Corpus,
+    description: &SelfDescription,
+    files: &Fact<Vec<HashedFile>>,
+) -> Fact<Lengths> {
+    let mut in_file = files.known().into_iter().flatten();
+    let in_file = in_file.find_map(|file| corpus.tokenizer_in(&file.sha256));
+    let tokenizer = match (description.text("/tokenizer/sha256"), in_file) {
+        (Fact::Unknown(_), Some(digest)) => Fact::Known(digest.to_string()),
+        (stated, _) => stated,
+    };
+    let template = description
+        .text("/template/sha256")
+        .or_else(|| description.text("/template/text").map(|template| sha256(template.as_bytes())));
     let (tokenizer, template) = match (tokenizer, template) {
         (Fact::Known(tokenizer), Fact::Known(template)) => (tokenizer, template),
         (Fact::Unknown(reason), _) | (_, Fact::Unknown(reason)) => {
@@ -168,14 +178,20 @@ fn provenance(
 
 /// The description without what is private, and without the template, which has its own file.
 fn publishable(description: &SelfDescription, redactor: &Redactor) -> SelfDescription {
-    let mut description = description.clone();
-    if let Fact::Known(status) = &mut description.status
-        && let Some(template) = status.get_mut("template").and_then(Value::as_object_mut)
-    {
-        template.remove("text");
+    let clean = |answer: &Fact<Value>, holder: &str, template: &str| {
+        let clean = answer.clone().map(|value| redacted_value(&value, redactor));
+        clean.map(|mut answer| {
+            if let Some(Value::Object(holder)) = answer.pointer_mut(holder) {
+                holder.remove(template);
+            }
+            answer
+        })
+    };
+    SelfDescription {
+        status: clean(&description.status, "/template", "text"),
+        props: clean(&description.props, "", "chat_template"),
+        models: clean(&description.models, "", ""),
     }
-    let clean = |answer: Fact<Value>| answer.map(|value| redacted_value(&value, redactor));
-    SelfDescription { status: clean(description.status), models: clean(description.models) }
 }
 
 /// The same members, no text of them private.

@@ -205,6 +205,19 @@ mod tests {
     }
 
     #[test]
+    fn two_profiles_serve_one_model_alike() {
+        let peer = include_str!("../../../spec/profiles/llama-server.json");
+        let ours = include_str!("../../../spec/profiles/smollm2.json");
+        let [peer, ours] = [peer, ours].map(|text| Profile::parse(text, PathBuf::new()).unwrap());
+        assert_eq!(peer.model, ours.model);
+        for (theirs, name) in
+            [("--ctx-size", "--ctx"), ("--threads", "--threads"), ("--cache-type-k", "--kv")]
+        {
+            assert_eq!(peer.options[theirs], ours.options[name], "{name}");
+        }
+    }
+
+    #[test]
     fn the_schema_names_the_same_fields() {
         let schema = include_str!("../../../spec/schema/profile.schema.json");
         let schema: Value = serde_json::from_str(schema).unwrap();

@@ -353,6 +353,37 @@ fn bodies_are_equal_between_runs_and_differ_with_a_nonce() {
 }
 
 #[test]
+fn a_server_without_status_is_known_by_its_props() {
+    let honest = Honest::new();
+    let stub = Stub::start(Box::new(move |asked| {
+        Some(match asked.path.as_str() {
+            "/v1/status" => Reply::json("404 Not Found", &json!({"error": "no such route"})),
+            "/props" => Reply::json(
+                "200 OK",
+                &json!({
+                    "build_info": "b7-abc", "total_slots": 1, "chat_template": "{{ messages }}",
+                    "default_generation_settings": {"n_ctx": 512}, "model_path": "m.gguf",
+                }),
+            ),
+            _ => honest.answer(asked),
+        })
+    }));
+    let folder = Folder::new();
+    let output = command(&stub, &folder, &[]).output().unwrap();
+    assert_eq!(code(&output), 3, "{output:?}");
+    let report = read_json(&folder.path("out/results.json"));
+    assert_eq!(report["software"]["engine_version"], "b7-abc");
+    assert_eq!(report["configuration"]["context_tokens"], 512);
+    assert_eq!(report["configuration"]["server_capacity"], 1);
+    let template = "{{ messages }}";
+    let written = folder.path("out/provenance/chat_template.jinja");
+    assert_eq!(fs::read_to_string(written).unwrap(), template);
+    assert_eq!(report["configuration"]["template"]["sha256"], sha256(template.as_bytes()));
+    let config = fs::read_to_string(folder.path("out/config.json")).unwrap();
+    assert!(!config.contains(template), "{config}");
+}
+
+#[test]
 fn the_key_is_nowhere_in_the_folder() {
     let honest = Honest::new();
     let key = "correct \"horse\" battery";
