@@ -5,9 +5,11 @@
 
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 use strata_harness::corpus::{Lengths, Suite};
+use strata_harness::digest::sha256_of;
 use strata_harness::plan::plan;
 
 fn strata(arguments: &[&str]) -> Value {
@@ -26,6 +28,7 @@ fn check(test: &str, model: &str, suites: &[&str]) {
         eprintln!("skipped: {test}: {model} is not there: make models");
         return;
     }
+    let digest = sha256_of(File::open(&file).unwrap()).unwrap();
     for name in suites {
         let suite = Suite::named(name).unwrap();
         let folder = root.join("spec/corpus").join(name).join("payloads");
@@ -43,7 +46,9 @@ fn check(test: &str, model: &str, suites: &[&str]) {
         let (tokenizer, template) = digests.expect("a plan is not empty");
         let corpus = suite.corpus.unwrap();
         let recorded = corpus.lengths(&tokenizer, &template).expect(name);
-        let counted = Lengths::of(&tokenizer, &template, &recorded.made_by, &tokens);
+        let files = recorded.model_files.clone();
+        assert!(files.is_empty() || files.contains(&digest), "{name}: {digest}: another file");
+        let counted = Lengths::of(&tokenizer, &template, files, &recorded.made_by, &tokens);
         assert_eq!(&counted, recorded, "{name}: run the example record_lengths");
     }
 }

@@ -1,6 +1,6 @@
-//! The format as a table: every block of a report, of a wrapper and of our own publications with the
-//! names and the forms of its fields. The rules of `shape` and the printed schema read it; it knows
-//! neither.
+//! The format as a table: every block of a report, of a wrapper and of our own publications with
+//! the names and the forms of its fields. The rules of `shape` and the printed schema read it; it
+//! knows neither.
 
 use super::report::{MAX_ITEMS, MAX_REQUESTS, MAX_SUMMARIES};
 use crate::json::Value;

@@ -40,8 +40,9 @@ struct Device<'a> {
 }
 
 impl<'a> Observation<'a> {
-    fn new(at: impl Into<String>, value: &'a Value) -> Observation<'a> {
-        Observation { at: at.into(), value, ours: value.get("system").is_some() }
+    fn new(report: &Report, at: impl Into<String>, value: &'a Value) -> Observation<'a> {
+        let ours = !report.wrapper || value.get("system").is_some();
+        Observation { at: at.into(), value, ours }
     }
 
     /// By the wrapper's name of it: where it stands, and bytes of a unit.
@@ -98,7 +99,7 @@ impl<'a> Observation<'a> {
 fn selected<'a>(report: &Report<'a>) -> Option<Observation<'a>> {
     let of_report = "/extensions/memory_observation";
     let at = if report.wrapper { "/memory_observation" } else { of_report };
-    Some(Observation::new(at, report.at(at)?))
+    Some(Observation::new(report, at, report.at(at)?))
 }
 
 /// That of the run itself and those of the excluded ones.
@@ -106,7 +107,8 @@ fn all<'a>(report: &Report<'a>) -> Vec<Observation<'a>> {
     let runs = report.list("/excluded_runs");
     let excluded = runs.iter().enumerate().filter_map(|(index, run)| {
         let value = run.get("resource_observation")?;
-        Some(Observation::new(format!("/excluded_runs/{index}/resource_observation"), value))
+        let at = format!("/excluded_runs/{index}/resource_observation");
+        Some(Observation::new(report, at, value))
     });
     selected(report).into_iter().chain(excluded).collect()
 }

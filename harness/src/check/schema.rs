@@ -1,5 +1,5 @@
-//! The format as JSON Schema, for readers that have no use for rules. It comes of the table that the
-//! rules about fields and types read, so neither can say what the other does not.
+//! The format as JSON Schema, for readers that have no use for rules. It comes of the table that
+//! the rules about fields and types read, so neither can say what the other does not.
 
 use super::format::{BLOCKS, FORMAT, Form, Kind, LISTS, Others, SCHEMA_VERSION};
 use crate::publication;

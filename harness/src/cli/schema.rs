@@ -20,6 +20,7 @@ enum Kind {
     Publication,
     Profile,
     Lengths,
+    #[argh(name = "corpus-build")]
     CorpusBuild,
 }
 

@@ -90,7 +90,8 @@ impl Reply {
 impl End {
     /// Of a whole script one that ends so: before its last event, which is `[DONE]`.
     fn of(&self, mut script: Script) -> Script {
-        let before = |at: &Index, script: &Script| at.index((script.reads.len() - 1).max(1));
+        let before =
+            |at: &Index, script: &Script| at.index(script.reads.len().saturating_sub(1).max(1));
         match self {
             End::Whole => script,
             End::Error(at) => {

@@ -1,5 +1,5 @@
-//! The printed schema against the golden reports and against the rules on fields and types: what one
-//! refuses the other does.
+//! The printed schema against the golden reports and against the rules on fields and types: what
+//! one refuses the other does.
 
 use super::{Bench, read};
 use crate::check::schema;
