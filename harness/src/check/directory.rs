@@ -32,8 +32,10 @@ impl Directory {
         directory.list(root, "", 1)?;
         if let Some(Some(_)) = directory.files.get(MANIFEST) {
             let path = root.join(MANIFEST);
-            let text = plain_file::read_text(&path, MAX_MANIFEST_BYTES);
-            directory.manifest = Some(text.map_err(|problem| at(&path, &problem))?);
+            let read = plain_file::read(&path, MAX_MANIFEST_BYTES);
+            let bytes = read.map_err(|problem| at(&path, &problem))?;
+            // Bytes that are no text make a line that no file has.
+            directory.manifest = Some(String::from_utf8_lossy(&bytes).into_owned());
         }
         Ok(directory)
     }

@@ -174,6 +174,16 @@ proptest! {
 }
 
 #[test]
+fn a_manifest_that_is_no_text_is_named() {
+    let folder = Folder::good();
+    let mut bytes = folder.read(MANIFEST);
+    bytes[70] |= 0x80;
+    fs::write(folder.path(MANIFEST), bytes).unwrap();
+    let findings = folder.findings();
+    assert!(findings.iter().any(|found| found.starts_with("R420")), "{findings:?}");
+}
+
+#[test]
 fn a_link_is_no_file() {
     check_change(
         |folder| {
