@@ -1,5 +1,5 @@
-//! Makes a publication of folders: reads and reviews the runs, archives all that was read, makes the
-//! document of the archive, reviews that too, and writes both or neither.
+//! Makes a publication of folders: reads and reviews the runs, archives all that was read, makes
+//! the document of the archive, reviews that too, and writes both or neither.
 
 use crate::check::review::{named_errors, review};
 use crate::check::{Directory, Outcome, State, Subject, Verdict, check};

@@ -10,8 +10,8 @@ use strata_harness::publication::{ARCHIVE, FILE};
 use strata_harness::publish::{Wanted, publish};
 use strata_harness::shell;
 
-/// Publish a run: what its report says, the runs left out and why, corrections of what was declared,
-/// facts of your own, and an archive of all evidence with its digest.
+/// Publish a run: what its report says, the runs left out and why, corrections of what was
+/// declared, facts of your own, and an archive of all evidence with its digest.
 #[derive(FromArgs, Debug)]
 #[argh(subcommand, name = "publish", help_triggers("-h", "--help"))]
 pub(crate) struct PublishCommand {

@@ -78,7 +78,8 @@ fn the_canonical_form_is_that_of_a_report() {
     check("[ ]", "[]\n");
     check(
         "{\"b\":1.0,\"a\" : [-0,1E2 ,{}],\"b\":\"\\u0008\\/\\u00e9\\u001f\"}",
-        "{\n  \"b\": 1.0,\n  \"a\": [\n    -0,\n    1E2,\n    {}\n  ],\n  \"b\": \"\\b/é\\u001f\"\n}\n",
+        "{\n  \"b\": 1.0,\n  \"a\": [\n    -0,\n    1E2,\n    {}\n  ],\n  \
+         \"b\": \"\\b/é\\u001f\"\n}\n",
     );
     let list = format!("[0{}]", ",0".repeat(1 << 18));
     let deep = [&"[".repeat(MAX_DEPTH - 1), &list[..], &"]".repeat(MAX_DEPTH - 1)].concat();

@@ -1,6 +1,6 @@
 //! A publication: what somebody shows of a run, with the runs left out and why, what was declared
-//! wrongly, and an archive of the evidence. It is a pure function of that archive, as a report is of
-//! its record, so whoever has both can make it again. It reads no file and judges no figure.
+//! wrongly, and an archive of the evidence. It is a pure function of that archive, as a report is
+//! of its record, so whoever has both can make it again. It reads no file and judges no figure.
 
 pub mod order;
 pub mod tar;

@@ -1,5 +1,5 @@
-//! `show`, `compare`, `html`, `publish`, `fmt` and `schema`: exit codes and streams; what they say is
-//! tested in the library.
+//! `show`, `compare`, `html`, `publish`, `fmt` and `schema`: exit codes and streams; what they say
+//! is tested in the library.
 
 use super::stub::{Folder, Honest, bench, code};
 use std::fs;
