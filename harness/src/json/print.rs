@@ -1,5 +1,6 @@
 //! How a [`Value`] is printed: compact, and in the canonical form of a report. Either keeps the
-//! order of keys, repeated keys and the text of numbers, and escapes in strings what JSON demands alone.
+//! order of keys, repeated keys and the text of numbers, and escapes in strings what JSON demands
+//! alone.
 
 use super::{MAX_BYTES, Value, parse};
 use std::fmt::{self, Formatter, Write};
