@@ -58,7 +58,7 @@ fn header(name: &str, size: usize) -> Result<[u8; BLOCK], String> {
     Ok(header)
 }
 
-/// The files of an archive that [`write`] made.
+/// The files of an archive that [`write()`] made.
 pub fn read(archive: &[u8]) -> Result<Files, String> {
     let foreign = |at: usize| format!("byte {at}: not an archive of this program's");
     let mut files = Files::new();

@@ -60,6 +60,22 @@ fn pages_are_written_and_write_over_pages_only() {
     assert_eq!(fs::read(&report).unwrap(), fs::read(&full).unwrap());
 }
 
+/// What the README shows is what its two reports make today.
+#[test]
+fn the_example_is_of_its_reports() {
+    let reports = ["peer-llama-server.json", "peer-strata.json"].map(golden);
+    for report in &reports {
+        check(&["check", report], 0, "\ncomparable: 0 errors");
+    }
+    let page = bench(&["html", &reports[0], &reports[1]]).output().unwrap().stdout;
+    let shown = fs::read(golden("peers.html")).unwrap();
+    assert!(
+        page == shown,
+        "make it again: strata-bench html {} --out peers.html",
+        reports.join(" ")
+    );
+}
+
 #[test]
 fn the_folder_of_a_run_gives_the_moments() {
     let (stub, folder) = (Honest::start(), Folder::new());
