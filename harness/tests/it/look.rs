@@ -43,6 +43,15 @@ fn reports_are_compared() {
 }
 
 #[test]
+fn the_page_of_the_readme_is_what_its_reports_give() {
+    let [a, b] = ["llama-server.json", "smollm2.json"].map(golden);
+    let output = bench(&["html", &a, &b]).output().unwrap();
+    let page = golden("peers.html");
+    let remedy = format!("make it again: strata-bench html {a} {b} --out {page}");
+    assert!(output.stdout == fs::read(&page).unwrap(), "{page} is not of these reports; {remedy}");
+}
+
+#[test]
 fn pages_are_written_and_write_over_pages_only() {
     let folder = Folder::new();
     let full = golden("full.json");
