@@ -166,6 +166,17 @@ impl Corpus {
         })
     }
 
+    /// A template as the model's file has it. llama.cpp leaves out the newline that may end one, as
+    /// Jinja does when it renders; the recorded digests tell which have it.
+    pub fn whole_template(&self, text: &str) -> String {
+        let whole = format!("{text}\n");
+        let digest = sha256(whole.as_bytes());
+        match self.lengths.iter().any(|lengths| lengths.template_sha256 == digest) {
+            true => whole,
+            false => text.to_string(),
+        }
+    }
+
     /// The tokenizer in a model file of this SHA-256; `None` if nobody recorded it.
     pub fn tokenizer_in(&self, file_sha256: &str) -> Option<&str> {
         let holds = |lengths: &&Lengths| lengths.model_files.iter().any(|file| file == file_sha256);

@@ -139,6 +139,17 @@ fn no_two_payloads_share_more_than_their_beginning() {
     }
 }
 
+#[test]
+fn a_template_gets_its_newline_back() {
+    let mut corpus = embedded().corpus.unwrap();
+    corpus.lengths[0].template_sha256 = sha256(b"{{ x }}\n");
+    for (text, whole) in
+        [("{{ x }}", "{{ x }}\n"), ("{{ x }}\n", "{{ x }}\n"), ("{{ y }}", "{{ y }}")]
+    {
+        assert_eq!(corpus.whole_template(text), whole);
+    }
+}
+
 /// What `spec/protocol.md` says of the tokenizers and of the context that a server needs.
 #[test]
 fn lengths_are_recorded_for_the_tokenizers_named() {

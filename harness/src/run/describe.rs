@@ -140,7 +140,7 @@ fn lengths(
     };
     let template = description
         .text("/template/sha256")
-        .or_else(|| description.text("/template/text").map(|template| sha256(template.as_bytes())));
+        .or_else(|| template(corpus, description).map(|text| sha256(text.as_bytes())));
     let (tokenizer, template) = match (tokenizer, template) {
         (Fact::Known(tokenizer), Fact::Known(template)) => (tokenizer, template),
         (Fact::Unknown(reason), _) | (_, Fact::Unknown(reason)) => {
@@ -153,13 +153,22 @@ fn lengths(
     )
 }
 
+/// The model's template. Only `/v1/status` is sure to have its last newline.
+fn template(corpus: &Corpus, description: &SelfDescription) -> Fact<String> {
+    let text = description.text("/template/text");
+    match description.status {
+        Fact::Known(_) => text,
+        Fact::Unknown(_) => text.map(|text| corpus.whole_template(&text)),
+    }
+}
+
 /// The files a report lists, and what the server left out of them.
 fn provenance(
     order: &Order,
     description: &SelfDescription,
 ) -> Result<(Files, Map<String, Value>), RunError> {
     let corpus = corpus(&order.suite)?;
-    let template = description.field("/template/text", |text| text.as_str().map(str::to_string));
+    let template = template(corpus, description);
     let mut status_missing = Map::new();
     if let Fact::Unknown(reason) = &template {
         let null = description.field("/template/text", |text| text.is_null().then_some(()));
