@@ -59,12 +59,12 @@ pub(crate) fn protocol() -> Protocol {
     Protocol::parse(&text.to_string(), "the test protocol").unwrap()
 }
 
-/// So many cases of a property that costs more than most, unless `PROPTEST_CASES`, which proptest
-/// reads into its default, asks for another number.
+/// So many cases of a property that costs more than most; in proportion more where
+/// `PROPTEST_CASES`, which proptest reads into its default, asks for more than are usual.
 pub(crate) fn cases(quick: u32) -> ProptestConfig {
-    const UNASKED: u32 = 256;
+    const USUAL: u32 = 256;
     let asked = ProptestConfig::default().cases;
-    ProptestConfig::with_cases(if asked == UNASKED { quick } else { asked })
+    ProptestConfig::with_cases((u64::from(quick) * u64::from(asked) / u64::from(USUAL)) as u32)
 }
 
 /// Input tokens that [`config`] records for every request.

@@ -224,7 +224,7 @@ fn reasoning_and_answer_in_one_read_are_honest() {
 }
 
 proptest! {
-    #![proptest_config(cases(128))]
+    #![proptest_config(cases(256))]
 
     /// P1: no false alarm, in whatever state each request ends, and the record makes the report.
     #[test]
