@@ -44,9 +44,10 @@ pub(super) fn run(args: Generate) -> Result<(), Failure> {
         }
     };
     let (prompt_s, decode_s) = ((read - started).as_secs_f64(), read.elapsed().as_secs_f64());
+    say(""); // ends the answer's line on a terminal
+    say(&format!("prompt     {} tokens in {prompt_s:.2} s", prompt.len()));
     say(&format!(
-        "\nprompt     {} tokens in {prompt_s:.2} s\nanswer     {} tokens in {decode_s:.2} s, {}",
-        prompt.len(),
+        "answer     {} tokens in {decode_s:.2} s, {}",
         generation.produced(),
         match finish {
             Finish::Stop => "ended by the model",
