@@ -14,6 +14,9 @@ endif
 export MSRV
 
 OUT ?= bench-out
+# What the programs are built as: release, or dev, whose binaries the tests have built already.
+PROFILE ?= release
+BINARIES := target/$(PROFILE:dev=debug)
 CARGO := cargo --locked
 
 .PHONY: bench conformance check deep peers models binaries
@@ -23,12 +26,12 @@ CARGO := cargo --locked
 # without it the last report in bench-out gives way.
 bench: binaries
 	$(if $(filter bench-out,$(OUT)),rm -rf bench-out)
-	target/release/strata-bench run --profile spec/profiles/embedded.json --suite embedded-v1 \
+	$(BINARIES)/strata-bench run --profile spec/profiles/embedded.json --suite embedded-v1 \
 	    --track custom --track-notes 'bundled model, make bench' --quantization F16 --out $(OUT)
-	target/release/strata-bench check $(OUT)
+	$(BINARIES)/strata-bench check $(OUT)
 
 binaries:
-	$(CARGO) build --release --bins
+	$(CARGO) build --profile $(PROFILE) --bins
 
 # Everything that must hold, as CI runs it. Prints `N passed, N failed, N skipped` last.
 conformance:

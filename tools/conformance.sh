@@ -49,7 +49,8 @@ step "clippy" $cargo clippy --workspace --all-targets -- -D warnings
 step "clippy, pure library" $cargo clippy -p strata-engine --lib --no-default-features -- -D warnings
 step "documentation" $cargo doc --workspace --no-deps --quiet
 step "tests" $cargo test --workspace --no-fail-fast -- --nocapture
-step "measured and reviewed" make --no-print-directory bench OUT="$log/bench"
+# The programs of the tests: another build of everything would take a quarter of the time.
+step "measured and reviewed" make --no-print-directory bench PROFILE=dev OUT="$log/bench"
 
 if command -v rustup >/dev/null && rustup toolchain install "$MSRV" --profile minimal >"$log/rustup" 2>&1; then
     step "minimum Rust $MSRV" rustup run "$MSRV" cargo --locked check --workspace \
