@@ -173,8 +173,8 @@ mod tests {
         check("/home/me/tmp/x", "<tmp>/x");
         check("in /home/me.", "in <home>");
         check("/home/me2 /home/me", "<home> <home>");
-        check("/mnt/home/you/x:/root/y", "/mnt<home>/x:<home>/y");
-        check("/srv/tmp/x", "/srv/tmp/x");
+        check("/mnt/home/you/x:/root/", "/mnt<home>/x:<home>/");
+        check("--out=/mnt/tmp/x", "--out=/mnt/tmp/x");
         check("key hunter2!", "key <secret>!");
         check("Bearer sk-abcdefghijklmnopqrstuv", "Bearer <secret>");
         check("sk-short task-force-abcdefghijklmnop", "sk-short task-force-abcdefghijklmnop");

@@ -5,10 +5,7 @@
 use super::report::{MAX_ITEMS, MAX_REQUESTS, MAX_SUMMARIES};
 use crate::json::Value;
 use crate::publication;
-
-/// The reference format's name.
-pub(super) const FORMAT: &str = "strata-standard-benchmark";
-pub(super) const SCHEMA_VERSION: u64 = 1;
+pub(super) use crate::report::{FORMAT, SCHEMA_VERSION};
 
 /// What a document is, by its own account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

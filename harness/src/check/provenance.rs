@@ -7,6 +7,7 @@ use crate::digest::is_sha256;
 use crate::json::{self, Value};
 use crate::manifest::{self, NAME as MANIFEST};
 use crate::redact::is_private;
+use crate::report::RESULTS;
 use std::collections::{BTreeMap, HashSet};
 
 /// The artifacts of the format in order; others of kind `provenance` may follow.
@@ -99,7 +100,7 @@ pub(super) fn artifact_paths_and_digests(report: &Report, log: &mut Log) {
 }
 
 /// Files that no artifact lists: the report, and what is made from it later.
-const UNLISTED: [&str; 4] = ["results.json", MANIFEST, "check.json", "report.html"];
+const UNLISTED: [&str; 4] = [RESULTS, MANIFEST, "check.json", "report.html"];
 
 pub(super) fn folder_is_the_artifacts(report: &Report, log: &mut Log) {
     let Some(directory) = report.directory else { return };

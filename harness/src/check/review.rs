@@ -6,8 +6,8 @@ use crate::json;
 use crate::plain_file;
 use crate::protocol::Protocol;
 use crate::publication::{self, publication, tar};
+use crate::report::RESULTS;
 use crate::report::rebuild::{rebuild, rebuild_from};
-use crate::run::bundle::RESULTS;
 use std::path::{Path, PathBuf};
 
 /// Reviews the report or the folder at `path`; `protocols` are those that are known.
@@ -50,7 +50,7 @@ fn republished(folder: &Path) -> Result<String, String> {
     let files =
         tar::read(&archive).map_err(|problem| format!("{}: {problem}", publication::ARCHIVE))?;
     for (path, report) in &files {
-        let Some(run) = path.strip_suffix(publication::REPORT) else { continue };
+        let Some(run) = path.strip_suffix(RESULTS) else { continue };
         let part = |name: &str| files.get(&format!("{run}{name}"));
         let (Some(outputs), Some(config)) = (part("outputs.jsonl"), part("config.json")) else {
             continue;

@@ -12,6 +12,7 @@ mod timeline;
 
 use crate::compare::{Comparison, Verdict};
 use crate::digest::sha256;
+use crate::report::RESULTS;
 use crate::view::{Document, Fact, METRICS, Piece, Report, Sheet, sheet, sources};
 use escape::{base64, escape};
 use tables::{cell, facts, figures, words};
@@ -199,11 +200,8 @@ fn origins(report: &Report) -> String {
 /// The report's own bytes as a link, with their digest.
 fn download(report: &Report, document: &Document) -> String {
     let bytes = &document.bytes;
-    let name = if report.name.is_empty() {
-        "results.json".to_string()
-    } else {
-        format!("{}.json", report.name)
-    };
+    let name =
+        if report.name.is_empty() { RESULTS.to_string() } else { format!("{}.json", report.name) };
     format!(
         "<p><a class=button download=\"{name}\" href=\"data:application/json;base64,{}\">Save \
          {name}</a> {} bytes, SHA-256 <code>{}</code></p>\n",

@@ -110,7 +110,7 @@ mod tests {
 
     const MOUNTS: &str = "\
 22 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw
-30 22 0:27 / /tmp rw - tmpfs tmpfs rw
+30 22 0:27 / /fast rw - tmpfs tmpfs rw
 40 22 253:0 / /data rw shared:3 - xfs /dev/dm-0 rw
 41 40 8:1 / /data/my\\040disk rw - ext4 /dev/sdb1 rw
 ";
@@ -155,7 +155,7 @@ mod tests {
         check("/data/m.gguf", "nvme CSSD-M2RF72LT2000GB nvme, hdd WD Red sata");
         check("/data/my disk/m.gguf", "ssd ? ?");
         check(
-            "/tmp/m.gguf",
+            "/fast/m.gguf",
             "the model files lie on a file system without a drive of its own: tmpfs",
         );
         check("m.gguf", NOT_FOUND);

@@ -7,6 +7,7 @@ pub mod tar;
 
 use crate::digest::sha256;
 use crate::json::{self, Number, Path, Value};
+use crate::report::RESULTS;
 use order::{Correction, ORDER, Order};
 use std::collections::HashMap;
 use tar::Files;
@@ -23,8 +24,6 @@ pub const ARCHIVE: &str = "evidence.tar";
 pub const MAX_ARCHIVE_BYTES: u64 = 256 << 20;
 /// Folder of the selected run in the archive.
 pub const SELECTED: &str = "selected";
-/// The report in the folder of a run.
-pub const REPORT: &str = "results.json";
 
 /// What a wrapper keeps of a report, in the report's order; `run` is `selected_run` there.
 pub const KEPT: [&str; 9] = [
@@ -99,7 +98,7 @@ struct Run {
 
 impl Run {
     fn open(files: &Files, folder: &str) -> Result<Run, String> {
-        let path = format!("{folder}/{REPORT}");
+        let path = format!("{folder}/{RESULTS}");
         let report = document(files, &path)?;
         let id = report.pointer("/run/id").and_then(Value::as_str);
         let id = id.ok_or(format!("{path}: no report of a run: it has no /run/id"))?.to_string();

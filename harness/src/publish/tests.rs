@@ -6,9 +6,10 @@ use crate::fact::Fact;
 use crate::fixture::{Honest, config, outputs};
 use crate::manifest;
 use crate::plan::plan;
+use crate::report::RESULTS;
 use crate::report::assemble::TEMPLATE_PATH;
 use crate::report::rebuild::rebuild_from;
-use crate::run::bundle::{Bundle, RESULTS};
+use crate::run::bundle::Bundle;
 use crate::scratch::Scratch;
 
 /// A run whose provenance is really there.

@@ -26,14 +26,16 @@ use serde_json::{Map, Value};
 /// The value of `/format`.
 pub const FORMAT: &str = "strata-standard-benchmark";
 /// The value of `/schema_version`.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u64 = 1;
+/// The report's file name in the folder of a run.
+pub const RESULTS: &str = "results.json";
 
 /// The whole document.
 #[derive(Debug, Serialize)]
 #[allow(missing_docs)] // the format's names
 pub struct Report {
     pub format: &'static str,
-    pub schema_version: u32,
+    pub schema_version: u64,
     pub protocol: ProtocolKey,
     pub run: Run,
     pub hardware: Hardware,

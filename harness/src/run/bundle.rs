@@ -4,12 +4,10 @@
 use crate::digest::{sha256, sha256_of};
 use crate::manifest;
 use crate::plain_file;
+use crate::report::RESULTS;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// The report's file name.
-pub const RESULTS: &str = "results.json";
 
 /// A folder that is being filled.
 #[derive(Debug)]

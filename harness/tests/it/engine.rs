@@ -3,6 +3,7 @@
 
 use super::stub::{Folder, Honest, Reply, Stub, bench, code, read_json};
 use serde_json::json;
+use std::env::temp_dir;
 use std::fs;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -17,7 +18,7 @@ fn profile(folder: &Folder, stub: &Stub, script: &str, ready_line: Option<&str>)
         "schema_version": 1, "name": "shell", "program": "sh",
         "subcommand": ["-c", script.replace("URL", &stub.url)],
         "model": "model.gguf",
-        "options": {"--kv": "f16", "--ctx": "512", "--offload-dir": "/tmp/no/such"},
+        "options": {"--kv": "f16", "--ctx": "512", "--offload-dir": temp_dir().join("no/such")},
         "port_option": "--port", "ready_line": ready_line, "ready_path": "/health",
         "ready_timeout_s": 2,
     });

@@ -2,6 +2,7 @@
 
 use super::stub::{Deaf, Folder, Honest, Reply, Stub, bench, code, read_json};
 use serde_json::json;
+use std::env::temp_dir;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -393,7 +394,7 @@ fn the_key_is_nowhere_in_the_folder() {
             return Some(Reply::json("200 OK", &json!({"engine": {"version": key}})));
         }
         if asked.path.contains("chat") && asked.body.len() > 800 {
-            let quoted = json!({"key": key, "file": "/tmp/x"}).to_string();
+            let quoted = json!({"key": key, "file": temp_dir().join("x")}).to_string();
             let error = json!({"error": {"message": format!("no such key: {quoted}")}});
             let event = format!("data: {}\n\n", error.to_string().replace('/', r"\/"));
             return Some(Reply::stream(vec![(Duration::ZERO, event.into_bytes())]));
@@ -405,7 +406,7 @@ fn the_key_is_nowhere_in_the_folder() {
         "kv_cache": {}, "expert_cache": {}, "offloading": {}, "prefill": {}, "mtp": {},
         "calibration": {}, "experimental_options": {},
     });
-    groups["offloading"] = json!({"--key": key, "--in": "/tmp/no/such"});
+    groups["offloading"] = json!({"--key": key, "--in": temp_dir().join("no/such")});
     fs::write(folder.path("c.json"), groups.to_string()).unwrap();
     let config = folder.path("c.json").display().to_string();
     let more = ["--credential-env", "BENCH_KEY", "--track-notes", key, "--config", &config];

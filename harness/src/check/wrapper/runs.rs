@@ -4,6 +4,7 @@ use crate::check::report::{Report, printed, quoted};
 use crate::check::rule::{Log, breach};
 use crate::digest::is_sha256;
 use crate::json::Value;
+use crate::report::RESULTS;
 
 /// The excluded runs, each with its pointer.
 fn excluded<'a>(report: &Report<'a>) -> impl Iterator<Item = (String, &'a Value)> {
@@ -50,7 +51,7 @@ pub(in crate::check) fn selected_is_pinned(report: &Report, log: &mut Log) {
     let Some(evidence) = report.at("/evidence") else { return };
     let path = evidence.get("selected_report_path");
     let named = path.and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
-    log.judge(named == Some("results.json"), || {
+    log.judge(named == Some(RESULTS), || {
         breach("/evidence/selected_report_path", "a path to results.json", printed(path))
     });
     judge_digest(log, evidence, "selected_report_sha256");
